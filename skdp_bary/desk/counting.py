@@ -14,9 +14,7 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from .._sklearn import openmp_threads
-from ..exceptions import import_optional
-from ..rows.dask import DaskSource, merge_on_workers
-from ..rows.spark import SparkSource
+from ..rows.partitions import WorkerSource
 
 
 class Sketch:
@@ -85,10 +83,8 @@ def collect(query, rows, told=None):
     hears which share of the rows has been read.
     """
     source, told = rows.source, told or _unheard
-    if isinstance(source, DaskSource):
-        return _collect_dask(query, source)
-    if isinstance(source, SparkSource):
-        return _collect_spark(query, source)
+    if isinstance(source, WorkerSource):
+        return _collect_on_workers(query, source)
     if wants_processes() and source.n_parts > 1:
         workers = min(effective_n_jobs(None), source.n_parts)
         shares = [range(start, source.n_parts, workers) for start in range(workers)]
@@ -140,19 +136,6 @@ def _count_parts(query, source, parts):
     return Sketch(query).update_all(_chunks(source, parts))
 
 
-def _collect_dask(query, source):
-    dask = import_optional("dask", "dask", "rows on a cluster")
-    public = dask.delayed(query, pure=False, traverse=False)  # once in the graph
-    merge = dask.delayed(_merge_packed, pure=False)
-    packed = source.on_every_part(_count_partition, public)
-    return Sketch(query).add_packed(merge_on_workers(packed, lambda few: merge(public, few)))
-
-
-def _count_partition(query, reader, *part):
-    """Return the packed integers of one partition (runs on a worker)."""
-    return _count_tables(query, reader, [part]).packed()
-
-
 def _count_tables(query, reader, parts):
     sketch = Sketch(query)
     # counting a slice has to take more work than adding its table to the others
@@ -169,7 +152,7 @@ def _merge_packed(query, parts):
     return total.packed()
 
 
-def _collect_spark(query, source):
+def _collect_on_workers(query, source):
     def count(reader, parts):
         return to_bytes(_count_tables(query, reader, parts).packed())
 

@@ -67,9 +67,9 @@ from ..parameters import (
 from ..privacy.noise import noise_generator, public_generator
 from ..privacy.plans import split_epsilon
 from ..queries.cells import Partition, QuadGrid
-from ..rows.opening import random_order
 from ..rows.persons import check_floats, encode_persons, encode_weights, person_masses
 from ..values import as_floats
+from .subsampling import random_order
 
 if TYPE_CHECKING:
     from ..exceptions import RandomState, Rows

@@ -40,7 +40,6 @@ from ..privacy.mechanisms import (
     gaussian_renyi,
 )
 from ..privacy.plans import Plan, Step, split_epsilon, split_mu
-from ..rows.opening import random_order
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors, RandomState
@@ -575,10 +574,8 @@ def draw_batch(strata, rate, sampling, noise):
     ----------
     strata : ndarray of int of shape (n_persons,)
         Class of every person: 0, 1 and so on. Where it matters it is public.
-    rate : float
-        In (0, 1].
+    rate : float in (0, 1]
     sampling : {"poisson", "without_replacement"}
-    noise : NoiseSource
     """
     if rate == 1.0:
         return np.ones(len(strata), dtype=bool)
@@ -592,3 +589,12 @@ def draw_batch(strata, rate, sampling, noise):
         size = int(exact(rate) * len(members))
         kept[members[random_order(len(members), noise)[:size]]] = True
     return kept
+
+
+def random_order(count, noise):
+    """Return the numbers below `count` in a uniformly random order, that of distinct words."""
+    while True:
+        words = noise.words(count)
+        order = np.argsort(words, kind="stable")
+        if (np.diff(words[order]) != 0).all():
+            return order

@@ -139,12 +139,17 @@ def recoded_chunk(item, recode):
 def recoded_collection(X, recode):
     """Return a Dask collection, or delayed chunks, whose rows are recoded on the workers."""
     if isinstance(X, (list, tuple)):
-        delayed = import_optional("dask", "dask", "rows on a cluster").delayed
-        return [delayed(Quiet(recoded_chunk), pure=False)(chunk, recode) for chunk in X]
+        return [delayed(Quiet(recoded_chunk))(chunk, recode) for chunk in X]
     if hasattr(X, "divisions"):
         return X.map_partitions(Quiet(recoded_frame), recode, meta=recoded_frame(X._meta, recode))
     X = X.rechunk({1: -1})
     return X.map_blocks(Quiet(recode), dtype=np.float64, meta=np.empty((0, 0)))
+
+
+def delayed(value):
+    """Return what Dask sends to workers once in a graph: a value, or a function they call."""
+    dask = import_optional("dask", "dask", "rows on a cluster")
+    return dask.delayed(value, pure=False, traverse=False)
 
 
 def recoded_frame(frame, recode):
@@ -197,16 +202,16 @@ def quiet_items(items):
 
 def computed(result):
     """Return the value of a delayed result; errors that may quote rows are not shown."""
-    value, error = unquoted(_value_or_error, result)
+
+    def value_or_error():
+        try:
+            return result.compute(), None
+        except _KINDS as error:
+            if not getattr(error, _MARK, False):
+                raise
+            return None, error
+
+    value, error = unquoted(value_or_error)
     if error is not None:
         raise error
     return value
-
-
-def _value_or_error(result):
-    try:
-        return result.compute(), None
-    except _KINDS as error:
-        if not getattr(error, _MARK, False):
-            raise
-        return None, error

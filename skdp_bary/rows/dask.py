@@ -8,9 +8,9 @@ import numpy as np
 
 from ..exceptions import import_optional
 from ..values import array_of, column_names, columns_like, no_column
-from .columns import Quiet, computed, names_no_column, recoded_collection
+from .columns import Quiet, computed, delayed, names_no_column, recoded_collection
 from .grouping import name_of
-from .partitions import BESIDE, Limits, ParquetRows, PartReader, parquet_ends
+from .partitions import BESIDE, Limits, ParquetRows, PartReader, WorkerSource, parquet_ends
 from .persons import (
     are_texts,
     check_floats,
@@ -48,14 +48,12 @@ def merge_on_workers(results, merge):
     return computed(results[0])
 
 
-class DaskSource:
+class DaskSource(WorkerSource):
     """Rows of a Dask collection or of delayed chunks; every partition is read where it is.
 
     With person IDs all rows of a person are brought together by a shuffle of Dask, once for every
     reading. IDs that are the index of a dataframe with known divisions stay where they are.
     """
-
-    rereadable = True
 
     @staticmethod
     def takes(X):
@@ -144,29 +142,14 @@ class DaskSource:
         self.parts = list(zip(blocks, *columns, limits, strict=True))
         if self.grouped and not together:
             self.reader, self.parts = gathered(self.reader, self.parts)
-        self.n_parts = len(self.parts)
 
-    def count_persons(self):
-        """Number of people, counted on the workers."""
-        return self._ask("n_persons", sum)
-
-    @property
-    def persons_have_one_class(self):
-        """Whether no person has rows in two classes; to be asked only where labels are public."""
-        return self._ask("one_class", all)
-
-    def on_every_part(self, function, *public):
-        """Return delayed results of ``function(*public, reader, *part)`` for every part."""
-        delayed = import_optional("dask", "dask", "rows on a cluster").delayed
-        call = _delayed(function)
+    def answers(self, count, merge):
+        """Return the answer about all rows, as bytes."""
+        answer, add = _delayed(_answer), _delayed(_merged)
         # once in the graph, not once in every task
-        public = [delayed(value, pure=False, traverse=False) for value in (*public, self.reader)]
-        return [call(*public, *part) for part in self.parts]
-
-    def _ask(self, question, merge):
-        delayed = import_optional("dask", "dask", "rows on a cluster").delayed
-        answers = self.on_every_part(_answer, question)
-        return merge_on_workers(answers, delayed(merge, pure=False))
+        count, merge, reader = map(delayed, (count, merge, self.reader))
+        answers = [answer(count, reader, *part) for part in self.parts]
+        return merge_on_workers(answers, lambda few: add(merge, few))
 
 
 def _taken_out(X, named, beside):
@@ -189,8 +172,12 @@ def _column(X, part, name):
     raise ValueError(no_column(part, name, list(X.columns)))
 
 
-def _answer(question, reader, *part):
-    return getattr(reader, question)(*part)
+def _answer(count, reader, *part):
+    return count(reader, [part])
+
+
+def _merged(merge, answers):
+    return merge(answers)
 
 
 def _distinct(parts):
@@ -199,8 +186,7 @@ def _distinct(parts):
 
 def _delayed(function):
     """Return a function of this package that Dask calls on a worker."""
-    dask = import_optional("dask", "dask", "rows on a cluster")
-    return dask.delayed(Quiet(function), pure=False)
+    return delayed(Quiet(function))
 
 
 def _look(chunk):
@@ -276,18 +262,14 @@ def _beside(X, given):
     Two columns of one dataframe, computed apart, may be cut into different partitions: a reader of
     files decides that by the columns it is asked for.
     """
-    series = {
-        name: values
-        for name, values in given.items()
-        if _is_frame(X) and hasattr(values, "divisions")
-    }
-    if not series:
+    joins = [name for name, values in given.items() if hasattr(values, "divisions")]
+    if not joins or not _is_frame(X):
         return X, given
+    series = {name: given[name] for name in joins}
     for name, values in series.items():
         _check_cut(name, values.npartitions, X.npartitions)
-    names = tuple(series)
     columns = [v.to_series() if type(v).__name__ == "Index" else v for v in series.values()]
-    names = {"names": names, "features": column_names(X._meta)}
+    names = {"names": joins, "features": column_names(X._meta)}
     meta = _join(X._meta, *(column._meta for column in columns), **names)
     joined = X.map_partitions(Quiet(_join), *columns, **names, meta=meta, align_dataframes=False)
     return joined, {name: None if name in series else values for name, values in given.items()}
@@ -330,16 +312,12 @@ def gathered(reader, parts):
 
     Which partition a person goes to follows from the ID alone.
     """
-    dask = import_optional("dask", "dask", "groups on a cluster")
     frames = import_optional("dask.dataframe", "dask", "groups on a cluster")
-    shuffled = GatheredReader(**vars(reader))
-    frame_of = _delayed(_frame)
-    of_all = dask.delayed(reader, pure=False, traverse=False)
-    frame = frames.from_delayed(
-        [frame_of(of_all, *part) for part in parts], meta=_meta(reader), verify_meta=False
-    )
+    frame_of, of_all = _delayed(_frame), delayed(reader)
+    pieces = [frame_of(of_all, *part) for part in parts]
+    frame = frames.from_delayed(pieces, meta=_meta(reader), verify_meta=False)
     frame = frame.shuffle(on=[_LOW, _HIGH], npartitions=len(parts))
-    return shuffled, [(part,) for part in frame.to_delayed()]
+    return GatheredReader(**vars(reader)), [(part,) for part in frame.to_delayed()]
 
 
 def _frame(reader, X, y, weights, ids, limits):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import starmap
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
 from ..exceptions import is_integer
-from .persons import PERSON_UNITS, Chunk, numbered, person_keys, shared_masses
+from .persons import PERSON_UNITS, Chunk, in_batches, numbered, person_keys, shared_masses
 
 # Persons in rows that come in chunks: their rows are brought together, in bounded memory.
 
@@ -238,8 +239,8 @@ class Spill:
         self._begins = []
         file = _unnamed(self._folder)
         try:
-            for block in _blocks(read()):
-                self._write(file, block)
+            for records in in_batches(starmap(_records, read()), _LEAST_ROWS):
+                self._write(file, np.concatenate(records))
         except BaseException:
             file.close()
             raise
@@ -288,37 +289,13 @@ def _unnamed(folder):
     return tempfile.TemporaryFile(dir=folder)
 
 
-def _blocks(items):
-    """Yield records of rows, many at a time."""
-    held, n_held = [], 0
-    for X, codes, weights, ids in items:
-        low, high = person_keys(ids, len(X))
-        fields = {"X": X, "low": low, "high": high}
-        types = [("X", np.float64, (X.shape[1],)), ("low", np.int64), ("high", np.int64)]
-        for name, values in (("code", codes), ("weight", weights)):
-            if values is not None:
-                fields[name] = values
-                types.append((name, np.int32))
-        held.append(np.empty(len(X), dtype=types))
-        for name, values in fields.items():
-            held[-1][name] = values
-        n_held += len(X)
-        if n_held >= _LEAST_ROWS:
-            yield np.concatenate(held)
-            held, n_held = [], 0
-    if n_held:
-        yield np.concatenate(held)
-
-
 def _records(X, codes, weights, ids):
-    fields = [("X", np.float64, (X.shape[1],)), ("low", np.int64), ("high", np.int64)]
-    fields += [] if codes is None else [("code", np.int32)]
-    fields += [] if weights is None else [("weight", np.int32)]
-    records = np.empty(len(X), dtype=fields)
-    records["X"] = X
-    records["low"], records["high"] = person_keys(ids, len(X))
-    if codes is not None:
-        records["code"] = codes
-    if weights is not None:
-        records["weight"] = weights
+    """Return one record per row: its values, the key of its person, and what else there is."""
+    low, high = person_keys(ids, len(X))
+    fields = {"X": X, "low": low, "high": high, "code": codes, "weight": weights}
+    types = {"X": (np.float64, X.shape[1:]), "low": np.int64, "high": np.int64}
+    types |= {n: np.int32 for n in ("code", "weight") if fields[n] is not None}
+    records = np.empty(len(X), dtype=list(types.items()))
+    for name in types:
+        records[name] = fields[name]
     return records

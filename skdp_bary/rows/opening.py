@@ -21,13 +21,8 @@ from .spark import SparkSource
 
 # The one door for rows: which source takes them, whose they are, and how often they are read.
 
-SOURCES = (
-    SparkSource,
-    DaskSource,
-    ArrowSource,
-    ChunkSource,
-    ArraySource,
-)  # asked in turn; the last one takes the rest
+# asked in turn; the last one takes the rest
+SOURCES = (SparkSource, DaskSource, ArrowSource, ChunkSource, ArraySource)
 
 
 def source_for(X):
@@ -163,19 +158,6 @@ class Rows:
         be asked only where the relation makes labels public."""
         grouped = self.classes is not None and self.source.grouped
         return grouped and not self.source.persons_have_one_class
-
-
-def random_order(count, noise):
-    """Return the numbers below `count` in a uniformly random order.
-
-    Random words in order of size are a uniform permutation given that no two are equal.
-    """
-    while True:
-        words = noise.words(count)
-        order = np.argsort(words, kind="stable")
-        words = words[order]
-        if not (words[1:] == words[:-1]).any():
-            return order
 
 
 # Warnings about a release, which a rehearsal does not issue.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ..exceptions import import_optional
 from ..values import columns_like
-from .columns import chunk_of, recoded_chunk, recoded_frame
+from .columns import chunk_of, delayed, recoded_chunk, recoded_frame
 from .persons import (
     PERSON_UNITS,
     WEIGHT_UNITS,
@@ -147,6 +148,46 @@ class PartReader:
             ids = plain_ids(ids, len(X))
             same_kind([self.ids_are_text, are_texts(ids)])
         return X, codes, encode_weights(weights, len(X)), ids
+
+
+class WorkerSource:
+    """Rows that workers count where they are; only sums of integers come back.
+
+    Attributes
+    ----------
+    reader : PartReader
+    """
+
+    rereadable = True
+
+    @abstractmethod
+    def answers(self, count, merge):
+        """Return the answer about all rows, as bytes; None where there is no partition.
+
+        Parameters
+        ----------
+        count : callable
+            ``count(reader, parts)`` returns the answer about some parts of the rows, as bytes. It
+            and `merge` are sent to the workers.
+        merge : callable
+            Returns one answer of an iterable of them.
+        """
+
+    def count_persons(self):
+        """Number of people, counted on the workers."""
+        return self._total(PartReader.n_persons)
+
+    @property
+    def persons_have_one_class(self):
+        """Whether no person has rows in two classes; to be asked only where labels are public."""
+        return self._total(lambda reader, *part: not reader.one_class(*part)) == 0
+
+    def _total(self, question):
+        def count(reader, parts):
+            return b"%d" % sum(question(reader, *part) for part in parts)
+
+        found = self.answers(count, lambda numbers: b"%d" % sum(map(int, numbers)))
+        return 0 if found is None else int(found)
 
 
 @dataclass(frozen=True)
@@ -311,8 +352,7 @@ class ParquetRows:
 
     def to_delayed(self):
         """Return the pieces as delayed objects."""
-        delayed = import_optional("dask", "dask", "rows on a cluster").delayed
-        return [delayed(piece, pure=False, traverse=False) for piece in self.pieces]
+        return [delayed(piece) for piece in self.pieces]
 
 
 def parquet_ends(path):

@@ -534,6 +534,22 @@ def numbered(low, high):
     return np.unique(first * (int(second.max(initial=0)) + 1) + second, return_inverse=True)[1]
 
 
+# Rows that come in pieces too small to be worth a call.
+
+
+def in_batches(items, least_rows):
+    """Yield items in lists of at least so many rows together; the last list may have fewer."""
+    held, n_rows = [], 0
+    for item in items:
+        held.append(item)
+        n_rows += len(item)
+        if n_rows >= least_rows:
+            yield held
+            held, n_rows = [], 0
+    if held:
+        yield held
+
+
 # Rows of one partition divided into pieces in which every person is whole.
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # odd, near 2**64 over the golden ratio

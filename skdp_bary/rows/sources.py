@@ -35,6 +35,7 @@ from .persons import (
     encode_persons,
     encode_weights,
     have_one_class,
+    in_batches,
     plain_ids,
     same_kind,
     shared_masses,
@@ -554,18 +555,15 @@ class Batches:
         arrow = import_optional("pyarrow", "arrow", "rows as an Arrow stream")
         stream = unquoted(self._read, self._n_rows)
         with closing(stream) if hasattr(stream, "close") else nullcontext():
-            held, n_held = [], 0
-            while (batch := unquoted(next, stream, None)) is not None:
-                is_arrow = isinstance(batch, arrow.RecordBatch)
-                # polars has frames of its own
-                held.append(arrow.Table.from_batches([batch]) if is_arrow else batch.to_arrow())
-                n_held += len(held[-1])
-                if n_held >= self._n_rows:
-                    yield from self._cut(arrow.concat_tables(held))
-                    held, n_held = [], 0
-            if n_held:
-                yield from self._cut(arrow.concat_tables(held))
+            for held in in_batches(_tables(stream), self._n_rows):
+                table = arrow.concat_tables(held)
+                for start in range(0, len(table), self._n_rows):
+                    yield table.slice(start, self._n_rows)
 
-    def _cut(self, table):
-        for start in range(0, len(table), self._n_rows):
-            yield table.slice(start, self._n_rows)
+
+def _tables(stream):
+    """Yield the batches of a stream as tables; those of polars are frames of its own."""
+    arrow = import_optional("pyarrow", "arrow", "rows as an Arrow stream")
+    while (batch := unquoted(next, stream, None)) is not None:
+        is_arrow = isinstance(batch, arrow.RecordBatch)
+        yield arrow.Table.from_batches([batch]) if is_arrow else batch.to_arrow()

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..exceptions import PrivacyWarning, import_optional
 from ..values import as_floats, no_column, refuse_equal_names
-from .partitions import PartReader
-from .persons import MISSING_IDS
+from .partitions import PartReader, WorkerSource
+from .persons import MISSING_IDS, in_batches
 
 # Rows in a Spark frame, read on its executors; only sums of integers come to the driver.
 
@@ -73,15 +73,12 @@ class SparkTable:
         return self.frame.select(*columns, *(more[name].alias(name) for name in more))
 
 
-class SparkSource:
+class SparkSource(WorkerSource):
     """Rows of a Spark frame; every partition is counted where it is.
 
     Without person IDs partitions are counted as they lie. With them rows are grouped by a hash of
     the ID first: that the rows of one group come together is what ``groupBy`` means.
     """
-
-    rereadable = True
-    n_parts = 1
 
     @staticmethod
     def takes(X):
@@ -152,26 +149,8 @@ class SparkSource:
         )
         _warn_of_event_log(table.frame)
 
-    def count_persons(self):
-        """Number of people, counted on the executors."""
-        return self._ask(PartReader.n_persons)
-
-    @property
-    def persons_have_one_class(self):
-        """Whether no person has rows in two classes; to be asked only where labels are public."""
-        return self._ask(lambda reader, *part: not reader.one_class(*part)) == 0
-
     def answers(self, count, merge):
-        """Return the answer about all rows, as bytes; None where there is no partition.
-
-        Parameters
-        ----------
-        count : callable
-            ``count(reader, parts)`` returns the answer about some parts of the rows, as bytes. It
-            and `merge` are sent to the executors.
-        merge : callable
-            Returns one answer of an iterable of them.
-        """
+        """Return the answer about all rows, as bytes; None where there is no partition."""
         names = [*self._table.features, *self._beside]
         reader, columns = self.reader, self._columns
 
@@ -192,13 +171,6 @@ class SparkSource:
             rows = self._table.select(names, bucket=functions.pmod(hashed, n_groups))
             counted = rows.groupBy("bucket").applyInArrow(of_group(answer), SCHEMA)
         return merged(counted, merge)
-
-    def _ask(self, question):
-        def count(reader, parts):
-            return b"%d" % sum(question(reader, *part) for part in parts)
-
-        found = self.answers(count, lambda numbers: b"%d" % sum(map(int, numbers)))
-        return 0 if found is None else int(found)
 
 
 @dataclass(frozen=True)
@@ -241,15 +213,8 @@ class SparkColumns:
 def _tables(batches, n_features):
     """Yield Arrow tables of some batches each: what is counted at once is worth its calls."""
     arrow = import_optional("pyarrow", "spark", "rows in Spark")
-    few, n_rows = [], 0
-    for batch in batches:
-        few.append(batch)
-        n_rows += batch.num_rows
-        if n_rows * max(n_features, 1) >= _TABLE_VALUES:
-            yield arrow.Table.from_batches(few)
-            few, n_rows = [], 0
-    if few:
-        yield arrow.Table.from_batches(few)
+    least_rows = -(-_TABLE_VALUES // max(n_features, 1))
+    yield from map(arrow.Table.from_batches, in_batches(batches, least_rows))
 
 
 def _check_types(table, weights, groups):

@@ -13,7 +13,6 @@ from tests import world
 from tests.world import (
     DaskSource,
     LevelCounts,
-    PackedIntegers,
     Quiet,
     home,
     open_source,
@@ -232,19 +231,19 @@ class TestWhatTravels:
 
         monkeypatch.setattr(delayed, "compute", spy)
         integers(array_source(100))
-        assert len(results) == 2
-        assert all(isinstance(part, PackedIntegers) for state in results for part in state)
+        assert len(results) == 2 and set(map(type, results)) == {bytes}
+        assert counting.from_bytes(results[1], ClippedSum(1.2, 3).zeros())
 
     def test_workers_see_neither_budget_nor_randomness(self, monkeypatch):
         """What is sent is the query and facts about columns, from which no noise can be guessed."""
         sent = []
-        parts = counting.DaskSource.on_every_part
+        answers = DaskSource.answers
 
-        def spy(self, function, *public):
-            sent.append(cloudpickle.dumps((function, public, self.reader)))
-            return parts(self, function, *public)
+        def spy(self, count, merge):
+            sent.append(cloudpickle.dumps((count, merge, self.reader)))
+            return answers(self, count, merge)
 
-        monkeypatch.setattr(counting.DaskSource, "on_every_part", spy)
+        monkeypatch.setattr(DaskSource, "answers", spy)
         budget = BudgetAccountant(3.0)
         budget.spend(0.123, who="somebody")
         measure = PrivateMeasure(bounds=(0, 1), n_hint=N, accountant=budget)
@@ -254,13 +253,12 @@ class TestWhatTravels:
             assert not any(word in each for each in sent)
 
     def test_merging_is_a_tree_of_eight(self, one_thread, monkeypatch):
-        sizes = []
-        merge = counting._merge_packed
-        monkeypatch.setattr(
-            counting,
-            "_merge_packed",
-            lambda query, parts: sizes.append(len(parts)) or merge(query, parts),
-        )
+        sizes, answers = [], DaskSource.answers
+
+        def spy(self, count, merge):
+            return answers(self, count, lambda few: sizes.append(len(few)) or merge(few))
+
+        monkeypatch.setattr(DaskSource, "answers", spy)
         world.integers(ClippedSum(1.2, 3), world.rows(da.from_array(X, chunks=(10, 3))))
         assert max(sizes) == 8 and sum(sizes) == 101 + 13 + 2
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdp_bary.base import Moments
-from tests.world import GatheredReader, PartReader, _count_partition, home, sketch
+from tests.world import GatheredReader, PartReader, _count_tables, home, sketch
 
 partitions, _frame = home("PartReader"), home("GatheredReader")._frame
 
@@ -23,7 +23,7 @@ def answer(grouped, *part, weighted=False):
     query = Moments(QUERY.centers, QUERY.radius, second="pooled", units=units)
     names = ["a", "b"] if hasattr(part[0], "iloc") else None
     reader = PartReader(2, np.array([0, 1]), weighted, grouped, None, names)
-    return sketch(query).add_packed(_count_partition(query, reader, *part)).exact_blocks()
+    return sketch(query).add_packed(_count_tables(query, reader, [part]).packed()).exact_blocks()
 
 
 @pytest.mark.parametrize("grouped", [False, True])

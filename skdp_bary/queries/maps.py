@@ -78,11 +78,10 @@ class InCells(MappedRows):
 
     def image(self, chunk):
         """Return the chunk with the numbers of cells; each depends on one number alone."""
-        cells = [
-            np.searchsorted(own, column, side="right")
-            for own, column in zip(self.edges, chunk.X.T, strict=True)
-        ]
-        return replace(chunk, X=np.stack(cells, axis=1).astype(np.float64))
+        cells = np.empty_like(chunk.X)
+        for own, column, found in zip(self.edges, chunk.X.T, cells.T, strict=True):
+            found[:] = np.searchsorted(own, column, side="right")
+        return replace(chunk, X=cells)
 
 
 @dataclass(frozen=True, eq=False)

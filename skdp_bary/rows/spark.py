@@ -157,11 +157,9 @@ class SparkSource(WorkerSource):
         def answer(tables):
             return count(reader, map(columns.part, tables))
 
-        def of_batches(batches):
-            return answer(_tables(batches, reader.n_features))
-
         if not self.grouped:
-            counted = self._table.select(names).mapInArrow(of_partition(of_batches), SCHEMA)
+            task = of_partition(lambda batches: answer(_tables(batches, reader.n_features)))
+            counted = self._table.select(names).mapInArrow(task, SCHEMA)
         else:
             # equal ids go to one group, of as many as shuffles have
             functions = import_optional("pyspark.sql.functions", "spark", "groups of a Spark frame")

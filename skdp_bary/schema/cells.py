@@ -258,11 +258,8 @@ class LineCells(Cells):
     def in_words(self, low, high):
         """Return a range of numbers of the column as text: dates as dates."""
         digits = ".10g" if low == high else "g"
-        words = [
-            self.kind.in_words(end) if isinstance(self.kind, Date) else f"{end:{digits}}"
-            for end in (low, high)
-        ]
-        return words[0] if low == high else " to ".join(words)
+        said = self.kind.in_words if isinstance(self.kind, Date) else f"{{:{digits}}}".format
+        return said(low) if low == high else f"{said(low)} to {said(high)}"
 
     def ends(self, cell):
         """Return the lowest and the highest number of a cell."""
@@ -283,11 +280,9 @@ def spans_magnitudes(kind: Kind) -> bool:
     ----------
     kind : Kind
     """
-    if not isinstance(kind, (Number, Integer)) or kind.log:
+    if not isinstance(kind, (Number, Integer)) or kind.log or kind.low < 0:
         return False
     low, high = kind.line
-    if low < 0:
-        return False
     return high >= _MAGNITUDES * low > 0 or high - low >= _AMOUNT
 
 
@@ -498,13 +493,10 @@ def _polars(names, columns, parts):
         kind = cells.kind
         found = _objects(values, gone, cells).tolist()
         texts = isinstance(kind, Category) and isinstance(cells.values[0], str)
-        dtype = polars.Enum(levels_of(cells)) if texts else None
+        dtypes = {"number": polars.Float64, "integer": polars.Int64, "boolean": polars.Boolean}
+        dtype = polars.Enum(levels_of(cells)) if texts else dtypes.get(kind.word)
         if isinstance(kind, Date):
             dtype = polars.Date if kind.resolution == "day" else polars.Datetime("us")
-        elif isinstance(kind, Number):
-            dtype = polars.Float64
-        elif not isinstance(kind, Category):
-            dtype = polars.Boolean if isinstance(kind, Boolean) else polars.Int64
         series.append(polars.Series(name, found, dtype=dtype, strict=False))
     return polars.DataFrame(series)
 
@@ -514,15 +506,14 @@ def _arrow(names, columns, parts):
     arrays = []
     for cells, (values, gone) in zip(columns, parts, strict=True):
         kind, found = cells.kind, _objects(values, gone, cells).tolist()
+        dtype = {"number": arrow.float64(), "integer": arrow.int64(), "boolean": arrow.bool_()}
         if isinstance(kind, Category):
             found = arrow.array(found)
             found = found.dictionary_encode() if isinstance(cells.values[0], str) else found
         elif isinstance(kind, Date):
             dtype = arrow.date32() if kind.resolution == "day" else arrow.timestamp("us")
             found = arrow.array(found, arrow.timestamp("us")).cast(dtype)
-        elif isinstance(kind, Number):
-            found = arrow.array(found, arrow.float64())
         else:
-            found = arrow.array(found, arrow.bool_() if kind.word == "boolean" else arrow.int64())
+            found = arrow.array(found, dtype[kind.word])
         arrays.append(found)
     return arrow.table(dict(zip(names, arrays, strict=True)))

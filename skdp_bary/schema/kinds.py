@@ -56,19 +56,26 @@ class Kind(ABC):
 
     def to_dict(self) -> dict[str, object]:
         """Declaration, as plain values."""
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
-        defaults = {f.name: f.default for f in fields(self)}
-        told = {name: value for name, value in given.items() if value != defaults[name]}
-        return {"kind": self.word} | {
-            n: list(v) if type(v) is tuple else v for n, v in told.items()
-        }
+        given = ((f.name, getattr(self, f.name), f.default) for f in fields(self))
+        told = {name: value for name, value, default in given if value != default}
+        lists = {name: list(value) for name, value in told.items() if type(value) is tuple}
+        return {"kind": self.word} | told | lists
 
-    def _read_each(self, values, reader, what):
-        """Return values read one by one; refuse what is missing and must not be."""
+    def _read_each(self, values, reader, what, problem, other):
+        """Return values read one by one; refuse what is missing and must not be, or unreadable."""
         found = each(values, reader)
         if not self.missing and None in found:
             raise ValueError(f"{what} {_MISSING}")
+        if problem and any(value is UNREADABLE for value in found):
+            raise ValueError(
+                f"{what} has values that {problem}. Leave it out of the schema, or declare what it "
+                f"holds, for example {other}."
+            )
         return found
+
+
+def _floats(found):
+    return np.array([np.nan if value is None else value for value in found], dtype=np.float64)
 
 
 class _Range(Kind):
@@ -98,9 +105,8 @@ class _Range(Kind):
                 return values.astype(np.float64)
         if values.dtype.kind == "c":
             raise ValueError(f"{COMPLEX}: {what} must hold real numbers, for example values.real.")
-        found = self._read_each(values, number_of, what)
-        _refuse_unreadable(found, what, "are no numbers", "Category(['low', 'high'])")
-        return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
+        other = "Category(['low', 'high'])"
+        return _floats(self._read_each(values, number_of, what, "are no numbers", other))
 
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
         """Return float64 numbers clipped to the range, or raise where that is declared."""
@@ -122,16 +128,14 @@ class _Range(Kind):
         return ((numbers >= low) & (numbers <= high)) | np.isin(numbers, self.special)
 
     def _check_range(self, limit=None):
+        largest = sys.float_info.max if limit is None else limit
         for name in ("low", "high"):
-            value = plain(getattr(self, name))
+            value, example = plain(getattr(self, name)), f"For example {name}=0."
             object.__setattr__(self, name, value)
             if not is_number(value):
-                raise TypeError(f"{name} must be a number, got {value!r}. For example {name}=0.")
-            if not abs(value) <= (limit or sys.float_info.max):  # nor NaN
-                raise ValueError(
-                    f"{name} must be a number of moderate size, got {value!r}. For example "
-                    f"{name}=0."
-                )
+                raise TypeError(f"{name} must be a number, got {value!r}. {example}")
+            if not abs(value) <= largest:  # nor NaN
+                raise ValueError(f"{name} must be of moderate size, got {value!r}. {example}")
         if not self.low < self.high:
             raise ValueError(
                 f"low must be below high, got {self.low!r} and {self.high!r}. For example low=0, "
@@ -146,10 +150,8 @@ class _Range(Kind):
         for value in special:
             if not is_one(value):
                 raise TypeError(f"special must hold {what} only, got {value!r}.{_SPECIAL}")
-            if not abs(value) <= (limit or sys.float_info.max):  # nor NaN
-                raise ValueError(
-                    f"special must hold numbers of moderate size, got {value!r}.{_SPECIAL}"
-                )
+            if not abs(value) <= largest:  # nor NaN
+                raise ValueError(f"special must be of moderate size, got {value!r}.{_SPECIAL}")
         if len(set(special)) < len(special):
             raise ValueError(f"special must hold different numbers, got {special!r}.{_SPECIAL}")
         object.__setattr__(self, "special", tuple(sorted(special)))
@@ -273,9 +275,8 @@ class Boolean(Kind):
 
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as float64, NaN where missing."""
-        found = self._read_each(values, flag_of, what)
-        _refuse_unreadable(found, what, "are neither yes nor no", "Category(['yes', 'maybe'])")
-        return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
+        other = "Category(['yes', 'maybe'])"
+        return _floats(self._read_each(values, flag_of, what, "are neither yes nor no", other))
 
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
         """Return numbers as they are where they are 0 or 1, or raise."""
@@ -342,7 +343,7 @@ class Category(Kind):
         missing."""
         reader = _READERS[type(self.values[0])]
         places = {value: place for place, value in enumerate(self.values)} | {None: -1}
-        found = self._read_each(values, reader, what)
+        found = self._read_each(values, reader, what, "", "")  # others are a value too
         codes = np.array([places.get(value, len(self.values)) for value in found], dtype=np.int64)
         if self.outside == "refuse" and (codes == len(self.values)).any():
             raise ValueError(
@@ -433,11 +434,9 @@ class Date(_Range):
         """Return the column as whole units since `low`, NaN where missing."""
         if values.dtype.kind == "M":
             values = values.astype("datetime64[us]").astype(object)
-        found = self._read_each(values, moment_of, what)
-        _refuse_unreadable(found, what, "are no dates", "Text()")
+        found = self._read_each(values, moment_of, what, "are no dates", "Text()")
         start, unit = moment_of(self.low), _UNITS[self.resolution]
-        units = [np.nan if v is None else (v - start) // unit for v in found]
-        return np.array(units, dtype=np.float64)
+        return _floats([v if v is None else (v - start) // unit for v in found])
 
 
 @dataclass(frozen=True)
@@ -455,8 +454,8 @@ class Text(Kind):
 
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as text."""
-        found = self._read_each(values, text_of, what)
-        _refuse_unreadable(found, what, "are no text", "Date('2020-01-01', '2029-12-31')")
+        other = "Date('2020-01-01', '2029-12-31')"
+        found = self._read_each(values, text_of, what, "are no text", other)
         return as_array_of_objects(["" if value is None else value for value in found])
 
 
@@ -514,11 +513,3 @@ def _kind_fault(given):
     known = _OTHER_WORDS.get(str(word).lower())
     hint = f"It is called {known} here." if known else f"For example {_LINES['integer']}."
     return f"must have a kind that is {allowed}, got {word!r}. {hint}"
-
-
-def _refuse_unreadable(found, what, problem, other):
-    if any(value is UNREADABLE for value in found):
-        raise ValueError(
-            f"{what} has values that {problem}. Leave it out of the schema, or declare what it "
-            f"holds, for example {other}."
-        )

@@ -190,8 +190,8 @@ def test_numbers_in_their_own_right_are_no_rounded_ones():
         ("999", "special must be a list"),
         ([1.5], "special must hold integers only"),
         ([True], "special must hold integers only"),
-        ([2**60], "special must hold numbers of moderate size"),
-        ([10**400], "special must hold numbers of moderate size"),
+        ([2**60], "special must be of moderate size"),
+        ([10**400], "special must be of moderate size"),
         ([5, 5], "special must hold different numbers"),
     ],
 )

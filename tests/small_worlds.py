@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from inspect import isabstract
 from itertools import combinations_with_replacement, product
 
@@ -79,7 +79,11 @@ class Slack:
 
 @dataclass(frozen=True)
 class World:
-    """A question and the rows it is asked about: ``make(units, relation, weighted)`` returns it."""
+    """A question and the rows it is asked about.
+
+    ``make(units, public)`` returns it: whether no neighbor changes the mass of a class is decided
+    as a fit does it.
+    """
 
     name: str
     make: object
@@ -89,6 +93,10 @@ class World:
     relations: tuple = RELATIONS  # under which the question is asked
     slacks: dict = field(default_factory=dict)  # Slack by norm
     linear: bool = True  # whether what a person adds does not depend on the others
+
+    def ask(self, units, relation, weighted=False):
+        one_class = relation == REPLACE_ANY and self.n_classes == 1
+        return self.make(units, (relation == REPLACE_ONE or one_class) and not weighted)
 
 
 @dataclass(frozen=True)
@@ -156,7 +164,7 @@ def explore(world, *, n_rows=2, n_others=1):
     """
     found = []
     for kind, relation in product(world.kinds, world.relations):
-        query = world.make(_UNITS[kind], relation, kind == "weights")
+        query = world.ask(_UNITS[kind], relation, kind == "weights")
         people = _people(world, kind, n_rows)
         if hasattr(query, "race"):
             found += _raced(world, query, people, kind, relation, n_others)
@@ -354,20 +362,11 @@ SLACKS = {
     ClippedGradients: {"L1": Slack(_NETWORK, 0.68, 0.68), "L2": Slack(_NETWORK, 0.68, 0.68)},
 }
 _PERSONS = 2  # that classes are padded to
+_CLASSES = (1, 2)
 
 
-def _public(n_classes):
-    """Return whether no neighbor changes the mass of a class, as a fit decides it."""
-
-    def decide(relation, weighted):
-        one_class = relation == REPLACE_ANY and n_classes == 1
-        return (relation == REPLACE_ONE or one_class) and not weighted
-
-    return decide
-
-
-def _one_public(relation, weighted):
-    return relation != ADD_REMOVE and not weighted
+def _padded(public, n_classes):
+    return None if public else (_PERSONS,) * n_classes
 
 
 def _column(*values):
@@ -376,325 +375,245 @@ def _column(*values):
 
 def _bounds_worlds():
     ends = _column(-_FAR, -1.0, 0.0, 0.5, 1.0, 3.0)
-    yield World("line", lambda u, r, w: Count(u, _one_public(r, w)), ends[:3])
-    yield World("line", lambda u, r, w: DistanceHistogram((0.0,), (1.0, 2.0, 4.0), u), ends)
-    yield World("line", lambda u, r, w: ClippedSum(1.0, 1, u, _one_public(r, w)), ends)
-    yield World("line", lambda u, r, w: NearestLoss(_column(0.0, 4.0), 1.0, u), ends)
+    yield World("line", Count, ends[:3])
+    yield World("line", lambda u, p: DistanceHistogram((0.0,), (1.0, 2.0, 4.0), u), ends)
+    yield World("line", lambda u, p: ClippedSum(1.0, 1, u, p), ends)
+    yield World("line", lambda u, p: NearestLoss(_column(0.0, 4.0), 1.0, u), ends)
 
 
-def _tree_worlds():
+def _tree_worlds(n_classes):
+    def asked(name, cls, **more):
+        def make(u, p):
+            return cls(CellTree(_SQUARE, 3), n_classes, u, p, **more)
+
+        return World(f"square, {n_classes} classes{name}", make, places, n_classes)
+
     places = np.array([[0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.9, 0.9], [0.3, 0.1]])
-    for n_classes in (1, 2):
-        public = _public(n_classes)
-
-        def tree(cls, n_classes=n_classes, public=public, **more):
-            return lambda u, r, w: cls(CellTree(_SQUARE, 3), n_classes, u, public(r, w), **more)
-
-        name = f"square, {n_classes} classes"
-        yield World(name, tree(LevelCounts), places, n_classes)
-        yield World(name, tree(HaarDifferences), places, n_classes)
-        for levels in ((0, 2, 3), (1, 3)):
-            make = tree(LevelCounts, levels=levels)
-            yield World(f"{name}, levels {levels}", make, places, n_classes)
+    yield asked("", LevelCounts)
+    yield asked("", HaarDifferences)
+    for levels in ((0, 2, 3), (1, 3)):
+        yield asked(f", levels {levels}", LevelCounts, levels=levels)
 
 
 def _frame(units):
     return Frame(_LINE, np.zeros(1), digits_of(units).rows)
 
 
-def _cluster(cls, centers, radii, shares, pure=False, least=math.inf):
-    def make(u, r, w):
-        kind = shares, pure, u, _one_public(r, w), least
-        return cls(_frame(u), _column(*centers), np.array(radii), *kind)
-
-    return make
-
-
 def _cluster_worlds():
-    one, two = ((0.0,), (0.125,)), ((-0.5, 0.5), (0.125, 0.125))
     line = _column(-1.0, -0.625, -0.5, -0.375, -0.125, 0.0, 0.125, 0.375, 1.0)
-    for name, clusters in (("one cluster", one), ("two clusters", two)):
-        for cls, shares in (
-            (ClippedMeans, (0.3, 1.0)),
-            (ClusterMoments, (0.3, 1.0, 0.4)),
-            (TotalSpread, (1.0,)),
-            (ClusterCounts, (1.0,)),
-        ):
-            if cls is ClusterCounts and name == "one cluster":
-                continue  # nobody asks how many rows one cluster has
-            yield World(name, _cluster(cls, *clusters, shares), line)
-            if cls in (ClippedMeans, ClusterMoments):
-                yield World(f"{name}, pure", _cluster(cls, *clusters, shares, pure=True), line)
-                small = _cluster(cls, *clusters, shares, least=1e-9)
-                yield World(f"{name}, few digits", small, line)
+
+    def asked(name, cls, centers, shares, pure=False, least=math.inf):
+        def make(u, p):
+            radii = np.full(len(centers), 0.125)
+            return cls(_frame(u), _column(*centers), radii, shares, pure, u, p, least)
+
+        return World(name, make, line)
+
+    for name, centers in (("one cluster", (0.0,)), ("two clusters", (-0.5, 0.5))):
+        yield asked(name, TotalSpread, centers, (1.0,))
+        for cls, shares in ((ClippedMeans, (0.3, 1.0)), (ClusterMoments, (0.3, 1.0, 0.4))):
+            yield asked(name, cls, centers, shares)
+            yield asked(f"{name}, pure", cls, centers, shares, pure=True)
+            yield asked(f"{name}, few digits", cls, centers, shares, least=1e-9)
+    yield asked(name, ClusterCounts, centers, (1.0,))  # nobody asks how many rows one cluster has
 
 
 def _gram_worlds():
     """Two rows at the cosine at which one replaces another in its cell at the full price."""
-    square = Box([-1.0, -1.0], [1.0, 1.0])
     share = 0.3
     around = 0.125 * np.array([[1.0, 0.0], [-share, (1.0 - share**2) ** 0.5], [0.0, 0.0]])
-    for name, cells in (("one", [[0.0, 0.0]]), ("two", [[-0.5, 0.0], [0.5, 0.0]])):
-        cells = np.array(cells)
 
-        def make(u, r, w, cells=cells):
-            frame = Frame(square, np.zeros(2), digits_of(u).rows)
+    def asked(name, cells):
+        def make(u, p):
             radii = np.full(len(cells), 0.125)
-            return CellGrams(frame, cells, radii, (1.0, share), False, u)
+            return CellGrams(_plane_frame(u), cells, radii, (1.0, share), False, u)
 
-        places = np.concatenate([cell + around for cell in cells])
-        yield World(f"plane, cells: {name}", make, places)
+        return World(f"plane, cells: {name}", make, np.vstack([cell + around for cell in cells]))
+
+    yield asked("one", np.zeros((1, 2)))
+    yield asked("two", np.array([[-0.5, 0.0], [0.5, 0.0]]))
+
+
+@cache
+def _plane_frame(units):
+    return Frame(Box([-1.0, -1.0], [1.0, 1.0]), np.zeros(2), digits_of(units).rows)
 
 
 def _frame_worlds():
     line = _column(-_FAR, -1.0, -0.5, 0.0, 0.5, 1.0)
-    yield World("line", lambda u, r, w: Histogram(_frame(u), np.ones(1), (2,), u), line)
-
-    def apart(u, r, w):
-        return FrameDistances(_frame(u), np.full(1, 0.25), (0.25, 0.5, 1.0), u)
-
-    yield World("line", apart, line)
+    edges = np.full(1, 0.25), (0.25, 0.5, 1.0)
     flat = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 1.0]])
-    square = Box([-1.0, -1.0], [1.0, 1.0])
-    frame = {u: Frame(square, np.zeros(2), digits_of(u).rows) for u in (1, 1 << 16, 1 << 20)}
-    yield World("plane", lambda u, r, w: Gram(frame[u], 1.0, u), flat)
+    yield World("line", lambda u, p: Histogram(_frame(u), np.ones(1), (2,), u), line)
+    yield World("line", lambda u, p: FrameDistances(_frame(u), *edges, u), line)
+    yield World("plane", lambda u, p: Gram(_plane_frame(u), 1.0, u), flat)
 
 
 def _moment_worlds():
     line = _column(-_FAR, -1.0, -0.5, 0.0, 0.5, 1.0)
     plane = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-0.125, 63**0.5 / 8], [1.0, 1.0]])
-    for n_classes in (1, 2):
-        public = _public(n_classes)
+
+    def asked(name, places, second, n_classes=1, components=None):
+        def make(u, p):
+            centers = np.zeros((n_classes, places.shape[1]))
+            return Moments(centers, 1.0, components, second, units=u, total_public=p)
+
+        return World(name, make, places, n_classes)
+
+    for n_classes in _CLASSES:
         for second in ("none", "pooled", "classes")[: n_classes + 1]:
             places = line if second == "none" else plane
-
-            def make(u, r, w, places=places, n_classes=n_classes, second=second, public=public):
-                centers = np.zeros((n_classes, places.shape[1]))
-                return Moments(centers, 1.0, second=second, units=u, total_public=public(r, w))
-
-            yield World(f"{second}, {n_classes} classes", make, places, n_classes)
+            yield asked(f"{second}, {n_classes} classes", places, second, n_classes)
     # what stands beside the plane cancels out exactly, and in sums of floats but nearly
     roots = np.arange(2.0, 18.0) ** 0.5
     wide = np.column_stack([np.eye(2), np.repeat(roots.reshape(2, 8), 2, axis=1)])
     beside = np.outer(roots[: len(plane)], np.repeat(roots[:8], 2) * np.tile([1.0, -1.0], 8))
-
-    def mapped(u, r, w):
-        public = _public(1)(r, w)
-        return Moments(np.zeros((1, 18)), 1.0, wide, "pooled", units=u, total_public=public)
-
-    yield World("mapped", mapped, np.column_stack([plane, beside]))
+    yield asked("mapped", np.column_stack([plane, beside]), "pooled", components=wide)
 
 
-def _cell_worlds():
-    line = _column(-1.0, -0.75, -0.5, 0.0, 1.0)
-    atoms = _column(-0.5, 0.5)
-    for n_classes, factors in ((1, None), (2, np.array([[1.0, 1.0], [1.0, 0.25]]))):
-        public = _public(n_classes)
-        potentials = np.zeros((n_classes, 2))
-        origins = np.broadcast_to(atoms, (n_classes, 2, 1)).copy()
-        name = f"line, {n_classes} classes"
+def _cell_worlds(n_classes):
+    atoms, potentials = _column(-0.5, 0.5), np.zeros((n_classes, 2))
+    origins = np.broadcast_to(atoms, (n_classes, 2, 1)).copy()
+    weighed = None if n_classes == 1 else np.array([[1.0, 1.0], [1.0, 0.25]])
 
-        def spreads(pooled, potentials=potentials, origins=origins, factors=factors, public=public):
-            return lambda u, r, w: CellSpreads(
-                *(atoms, potentials, origins, 0.5, factors if pooled else None),
-                units=u,
-                total_public=public(r, w),
-                pooled=pooled,
-            )
+    def asked(name, pooled, factors):
+        def make(u, p):
+            more = {"units": u, "total_public": p, "pooled": pooled}
+            return CellSpreads(atoms, potentials, origins, 0.5, factors, **more)
 
-        yield World(f"{name}, apart", spreads(False), line, n_classes)
-        yield World(f"{name}, pooled", spreads(True), line, n_classes)
+        line = _column(-1.0, -0.75, -0.5, 0.0, 1.0)
+        return World(f"line, {n_classes} classes, {name}", make, line, n_classes)
+
+    yield asked("apart", False, None)
+    yield asked("pooled", True, weighed)
 
 
-def _sliced_worlds():
-    line = _column(-1.0, 1.0)
+def _sliced_worlds(n_classes):
     lattice = SliceLattice(_LINE, np.ones((1, 1)))
     reference = np.zeros((1, lattice.n_levels), dtype=np.int64)
     reference[0, 0] = 1
-    for n_classes in (1, 2):
-        public = _public(n_classes)
 
-        def padded(r, w, n_classes=n_classes, public=public):
-            return None if public(r, w) else (_PERSONS,) * n_classes
+    def asked(cls, *more, name="", **about):
+        def make(u, p):
+            return cls(lattice, _padded(p, n_classes), n_classes, u, *more)
 
-        def quantiles(u, r, w, padded=padded, n_classes=n_classes):
-            return ProjectedQuantiles(lattice, padded(r, w), n_classes, u, 2)
+        given = {"linear": False} | about
+        return World(f"line, {n_classes} classes{name}", make, line, n_classes, **given)
 
-        name = f"line, {n_classes} classes"
-
-        def sizes(u, r, w, n_classes=n_classes):
-            return ClassSizes(n_classes, u)
-
-        relations = (ADD_REMOVE, REPLACE_ANY)[:n_classes]  # those under which sizes are private
-        yield World(name, sizes, line, n_classes, relations=relations)
-        yield World(name, quantiles, line, n_classes, linear=False)
-        for p in (1, 2):
-
-            def cost(u, r, w, padded=padded, n_classes=n_classes, p=p):
-                return ProjectedCost(lattice, padded(r, w), n_classes, u, reference, p)
-
-            yield World(f"{name}, p={p}", cost, line, n_classes, linear=False)
-
-        def rows(u, r, w, n_classes=n_classes):
-            return ProjectedRows(lattice, n_classes)
-
-        alone = {"kinds": ("rows",), "relations": (REPLACE_ONE,), "linear": False}
-        yield World(name, rows, line, n_classes, **alone)
+    line, name = _column(-1.0, 1.0), f"line, {n_classes} classes"
+    relations = (ADD_REMOVE, REPLACE_ANY)[:n_classes]  # those under which sizes are private
+    sizes = partial(ClassSizes, n_classes)
+    yield World(name, lambda u, p: sizes(u), line, n_classes, relations=relations)
+    yield asked(ProjectedQuantiles, 2)
+    for p in (1, 2):
+        yield asked(ProjectedCost, reference, p, name=f", p={p}")
+    alone = {"kinds": ("rows",), "relations": (REPLACE_ONE,), "linear": False}
+    yield World(name, lambda u, p: ProjectedRows(lattice, n_classes), line, n_classes, **alone)
 
 
-def _meeting_worlds():
+def _meeting_worlds(n_classes):
     """Rows at two ends that never meet; one class is compared with the second end."""
     line = _column(-1.0, 1.0)
     slices = unit_slices(_LINE, np.ones((1, 1)))
     planes = unit_planes(slices, 0.25)
     reference = np.zeros((1, planes.n_levels), dtype=np.int64)
     reference[0, np.concatenate([block[0] for *_, block in planes.levels(line[1:])])] = 1
-    widths = {"widths": (slices.center_level // 4, slices.center_level // 2)}
-    for n_classes in (1, 2):
-        public = _public(n_classes)
 
-        def question(cls, lattice=planes, n_classes=n_classes, public=public, **more):
-            return lambda u, r, w: cls(
-                *(lattice, None if public(r, w) else (_PERSONS,) * n_classes, n_classes, u), **more
-            )
+    def asked(cls, lattice=planes, **more):
+        def make(u, p):
+            return cls(lattice, _padded(p, n_classes), n_classes, u, **more)
 
-        name = f"line, {n_classes} classes"
-        spreads = question(PairSpreads, slices, **widths)
-        yield World(name, spreads, line, n_classes, linear=False)
-        yield World(name, question(PairLaw), line, n_classes, linear=False)
-        against = {"reference": reference} if n_classes == 1 else {}
-        yield World(name, question(CohortGap, **against), line, n_classes, linear=False)
+        return World(f"line, {n_classes} classes", make, line, n_classes, linear=False)
+
+    yield asked(PairSpreads, slices, widths=(slices.center_level // 4, slices.center_level // 2))
+    yield asked(PairLaw)
+    yield asked(CohortGap, **({"reference": reference} if n_classes == 1 else {}))
 
 
 def _wave_worlds():
-    line = _column(-1.0, -0.5, 0.25, 1.0)
     slices = unit_slices(_LINE, np.ones((1, 1)))
 
-    def make(u, r, w):
-        moments = Moments(
-            np.zeros((1, 2)), 1.0, second="pooled", units=u, total_public=_public(1)(r, w)
-        )
+    def make(u, p):
+        moments = Moments(np.zeros((1, 2)), 1.0, second="pooled", units=u, total_public=p)
         return WavesOf(slices, (2.0,), moments)
 
-    yield World("line", make, line)
+    yield World("line", make, _column(-1.0, -0.5, 0.25, 1.0))
 
 
 def _plane_worlds():
-    grid = QuadGrid(_SQUARE, 2)
     cells = tuple(Partition.complete(2, level) for level in (1, 2))
     places = np.array([[0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.3, 0.1], [5.0, 0.0]])
-    counted = GridDivision(grid, cells)
-    yield World("square", lambda u, r, w: DisjointCounts(counted, u), places)
+    counted = GridDivision(QuadGrid(_SQUARE, 2), cells)
+    yield World("square", lambda u, p: DisjointCounts(counted, u), places)
     nested = NestedDivision(NestedCells.grid(_SQUARE, 2, 1))
-    inside = places[:-1]
-    yield World("nested cells", lambda u, r, w: DisjointCounts(nested, u), inside)
-    for n_classes in (1, 2):
+    yield World("nested cells", lambda u, p: DisjointCounts(nested, u), places[:-1])
+    for n_classes in _CLASSES:
         ways = tuple((np.array(edges),) * n_classes for edges in ([0, 8], [0, 2, 4, 8]))
-        runs, public = RunDivision(CellTree(_SQUARE, 3), ways), _public(n_classes)
-
-        def make(u, r, w, runs=runs, public=public):
-            return DisjointCounts(runs, u, public(r, w))
-
-        yield World(f"runs, {n_classes} classes", make, inside, n_classes)
+        make = partial(DisjointCounts, RunDivision(CellTree(_SQUARE, 3), ways))
+        yield World(f"runs, {n_classes} classes", make, places[:-1], n_classes)
 
 
 def _cover_worlds():
-    frame = Frame(_LINE, np.zeros(1), 16)
+    frame, line = Frame(_LINE, np.zeros(1), 16), _column(-1.0, 0.0, 1.0)
 
-    def make(u, r, w):
+    def make(u, p):
         return CoverQuery(frame, np.ones(1), (0.5, 1.0), 1, u)
 
-    line = _column(-1.0, 0.0, 1.0)
     yield World("line", make, line, kinds=("rows",))
     yield World("line, weights", make, line, kinds=("weights",), relations=(ADD_REMOVE,))
 
 
-def _apart(pure, u, r, w):
-    """Two classes that are asked about otherwise, and with other sensitivities."""
-    distances = DistanceHistogram((0.0,), (1.0, 2.0, 4.0), u)
-    return Apart((distances, NearestLoss(_column(0.2, 4.2), 1.0, u)), pure)
-
-
 def _mapped_worlds():
     line = _column(-3.0, 0.2, 1.5)
-    apart = DistanceHistogram((0.0,), (1.0, 2.0, 4.0))
-
-    def of(u):
-        return DistanceHistogram(apart.center, apart.edges, u)
-
     maps = RowFeatures(None, None, None, None, np.zeros(1), np.ones(1), 4.0, 1)
-    yield World("line", lambda u, r, w: Mapped(_column(1.5), of(u)), line)
+    box, edges = Box(-np.ones(1), 3.0 * np.ones(1)), np.array([[-1.0, 1.0]])
 
-    def in_widths(u, r, w):
-        near = DistanceHistogram(apart.center, (0.25, 0.5, 1.0), u)
-        return InWidths(Box(-np.ones(1), 3.0 * np.ones(1)), near)
+    def of(u, edges=(1.0, 2.0, 4.0)):
+        return DistanceHistogram((0.0,), edges, u)
 
-    yield World("line", in_widths, line)
+    def apart(pure, u, p):
+        """Two classes that are asked about otherwise, and with other sensitivities."""
+        return Apart((of(u), NearestLoss(_column(0.2, 4.2), 1.0, u)), pure)
 
-    def in_cells(u, r, w):
-        cells = ColumnHistograms((3,), None, u, _one_public(r, w))
-        return InCells(np.array([[-1.0, 1.0]]), cells)
-
-    yield World("line", in_cells, line)
-    yield World("line", lambda u, r, w: RowMapped(np.sinh, of(u)), line)
-    yield World("line", lambda u, r, w: FeaturesOf(maps, _column(1.0), of(u)), line)
-
-    def by_class(u, r, w):
-        return ByClass((of(u), of(u)))
-
-    yield World("line, 2 classes", by_class, line, 2)
-    for pure in (True, False):
-        name = f"line, 2 classes{', pure' if pure else ''}"
-        yield World(name, partial(_apart, pure), line, 2)
+    yield World("line", lambda u, p: Mapped(_column(1.5), of(u)), line)
+    yield World("line", lambda u, p: InWidths(box, of(u, (0.25, 0.5, 1.0))), line)
+    yield World("line", lambda u, p: InCells(edges, ColumnHistograms((3,), None, u, p)), line)
+    yield World("line", lambda u, p: RowMapped(np.sinh, of(u)), line)
+    yield World("line", lambda u, p: FeaturesOf(maps, _column(1.0), of(u)), line)
+    yield World("line, 2 classes", lambda u, p: ByClass((of(u), of(u))), line, 2)
+    yield World("line, 2 classes, pure", partial(apart, True), line, 2)
+    yield World("line, 2 classes", partial(apart, False), line, 2)
 
 
 def _head_worlds():
     rng = np.random.default_rng(1)
-    maps = RowFeatures(None, None, _same, None, np.zeros(2), np.ones(2), 4.0, 1)
+    maps = RowFeatures(None, None, lambda X, draws: X, None, np.zeros(2), np.ones(2), 4.0, 1)
     frame = HeadFrame(
         *(maps, 1, rng.normal(size=(3, 2)), rng.normal(size=3), np.eye(2), np.eye(3)),
         hidden_center=np.zeros(3),
         hidden_reach=20.0,
     )
     point = HeadPoint(0.1 * rng.normal(size=(3, 3)), rng.normal(size=(2, 4)))
-    places = 4.0 * rng.normal(size=(6, 2))
-    yield World("plane", lambda u, r, w: PredictedClasses(frame, point, u), places)
+    places, none = 4.0 * rng.normal(size=(6, 2)), np.zeros(2)
+    yield World("plane", lambda u, p: PredictedClasses(frame, point, u), places)
     line = LinearClassifier(_SQUARE, np.array([[-1.0, 0.0], [1.0, 0.0]]), np.array([1.0, 0.0]))
-    yield World("plane", lambda u, r, w: HitCount(line, u), places, n_classes=2)
-    clip = 1e-3
-    yield World(
-        "plane", lambda u, r, w: ClippedGradients(frame, point, np.zeros(2), clip, u), places
-    )
+    yield World("plane", lambda u, p: HitCount(line, u), places, n_classes=2)
+    yield World("plane", lambda u, p: ClippedGradients(frame, point, none, 1e-3, u), places)
 
 
 def _table_worlds():
     places = np.array([[0, 0, 0], [1, 0, 2], [0, 1, 1], [1, 1, 0]], dtype=float)
     sizes, bins = (2, 2, 3), (np.arange(2), np.arange(2), np.array([0, 0, 1]))
-    pairs = ((0, 1), (0, 2), (1, 2))
-
-    def columns(label):
-        return lambda u, r, w: ColumnHistograms(sizes, label, u, _one_public(r, w))
-
-    yield World("cells", columns(None), places)
-    yield World("cells by class", columns(0), places)
-    yield World("cells", lambda u, r, w: PairTables(bins, pairs, None, 1, u), places)
-    of_class = (None, *bins[1:]), ((1, 2),), 0, 2
-    yield World("cells by class", lambda u, r, w: PairTables(*of_class, u), places)
-    expected = np.array([1, 0, 2, 0, 1, 0, 0, 1])
-
-    def far(u, r, w):
-        return PairDistances(*of_class, u, expected * u // 2)
-
-    yield World("cells by class", far, places, linear=False)
-
-    def misfit(u, r, w):
-        return TableMisfit(bins, pairs, None, 1, u, np.tile([0, 0, 0, 4 * u], 3))
-
-    yield World("cells", misfit, np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 2.0]]), linear=False)
-
-
-def _same(rows, draws):
-    return rows
+    one = bins, ((0, 1), (0, 2), (1, 2)), None, 1
+    two = (None, *bins[1:]), ((1, 2),), 0, 2
+    far, near = np.array([1, 0, 2, 0, 1, 0, 0, 1]), np.tile([0, 0, 0, 4], 3)
+    yield World("cells", lambda u, p: ColumnHistograms(sizes, None, u, p), places)
+    yield World("cells by class", lambda u, p: ColumnHistograms(sizes, 0, u, p), places)
+    yield World("cells", lambda u, p: PairTables(*one, u), places)
+    yield World("cells by class", lambda u, p: PairTables(*two, u), places)
+    distances = World("cells by class", lambda u, p: PairDistances(*two, u, far * u // 2), places)
+    misfit = World("cells", lambda u, p: TableMisfit(*one, u, near * u), places[:2])
+    yield replace(distances, linear=False)
+    yield replace(misfit, linear=False, places=np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 2.0]]))
 
 
 def world_size(world, large=False):
@@ -706,14 +625,15 @@ def world_size(world, large=False):
 def small_worlds():
     """Return all worlds, each with what explains why bounds are not reached in it."""
     makers = (
-        *(_bounds_worlds, _tree_worlds, _cluster_worlds, _gram_worlds, _frame_worlds),
-        *(_moment_worlds, _cell_worlds, _sliced_worlds, _meeting_worlds, _plane_worlds),
-        *(_wave_worlds, _cover_worlds, _mapped_worlds, _head_worlds, _table_worlds),
+        *(_bounds_worlds, _cluster_worlds, _gram_worlds, _frame_worlds, _moment_worlds),
+        *(_plane_worlds, _wave_worlds, _cover_worlds, _mapped_worlds, _head_worlds, _table_worlds),
     )
+    by_class = _tree_worlds, _cell_worlds, _sliced_worlds, _meeting_worlds
     worlds = [world for maker in makers for world in maker()]
+    worlds += [world for maker, n in product(by_class, _CLASSES) for world in maker(n)]
     return [replace(world, slacks=SLACKS.get(asked_in(world), {})) for world in worlds]
 
 
 def asked_in(world):
     """Return the class of the question of a world."""
-    return type(world.make(1, world.relations[0], False))
+    return type(world.ask(1, world.relations[0]))

@@ -91,7 +91,7 @@ def differing(query, rows):
 
 
 def asked(world, units):
-    return world.make(units, world.relations[0], False)
+    return world.ask(units, world.relations[0])
 
 
 @every("world", WORLDS)

@@ -111,26 +111,23 @@ class TestDelayedChunks:
         with pytest.raises(ValueError, match="as a list"):
             open_source(self.chunks([10])[0])
 
-    def test_chunks_must_agree(self, one_thread):
-        narrow = [dask.delayed(X), dask.delayed(X[:, :2])]
-        with pytest.raises(ValueError, match="2 features, but X has 3"):
-            plain(narrow)
-        wider = [dask.delayed(FRAME), dask.delayed(LABELED[["u", "v", "w", "weight"]])]
-        with pytest.raises(ValueError, match="not known \\['weight'\\]"):
-            plain(wider)
-        with pytest.raises(ValueError, match="Either every chunk"):
-            plain([dask.delayed((X, None, W)), dask.delayed((X, None))])
+    @pytest.mark.parametrize(
+        ("chunks", "message"),
+        [
+            ((X, X[:, :2]), "2 features, but X has 3"),
+            ((FRAME, LABELED[["u", "v", "w", "weight"]]), r"not known \['weight'\]"),
+            (((X, None, W), (X, None)), "Either every chunk"),
+            ((FRAME, X), "names of columns"),
+        ],
+    )
+    def test_chunks_must_agree(self, one_thread, chunks, message):
+        with pytest.raises(ValueError, match=message):
+            plain(list(map(dask.delayed, chunks)))
 
-    def test_columns_are_matched_by_name(self, one_thread):
-        turned = [dask.delayed(FRAME[:500]), dask.delayed(FRAME[500:][["w", "u", "v"]])]
-        assert plain(turned) == plain(X)
-        with pytest.raises(ValueError, match="names of columns"):
-            plain([dask.delayed(FRAME[:500]), dask.delayed(X[500:])])
-
-    def test_partitions_of_files_are_matched_by_name(self, one_thread):
+    def test_columns_of_chunks_and_of_files_are_matched_by_name(self, one_thread):
         parts = [dask.delayed(FRAME[:500]), dask.delayed(FRAME[500:][["w", "u", "v"]])]
         frame = dd.from_delayed(parts, meta=FRAME[:0], verify_meta=False)
-        assert plain(frame) == plain(X)
+        assert plain(parts) == plain(frame) == plain(X)
         ids = frame.map_partitions(lambda part: part.index % 7, meta=("id", "int64"))
         found = integers(open_source(frame, groups=ids), 1)
         assert found == integers(open_source(X, groups=np.arange(N) % 7), 1)

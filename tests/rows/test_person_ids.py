@@ -6,6 +6,8 @@ import dask
 import dask.array as da
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure, SortedPersons, SpilledPersons
@@ -33,6 +35,10 @@ READERS = {
 }
 
 
+MIXED = "integers in all rows and chunks, or text in all"
+MISSING = "an id in every row, and some are missing"
+
+
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 @every(
     "ids",
@@ -52,14 +58,14 @@ READERS = {
 )
 def test_rows_without_an_id_are_refused_wherever_they_come_from(read, ids):
     """Nobody knows whether they are one person's: what is removed with one of several people?"""
-    with pytest.raises(ValueError, match="an id in every row, and some are missing"):
+    with pytest.raises(ValueError, match=MISSING):
         read(ids, 2)
 
 
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 @every("ids", [[1, "1"], np.array(["a", 2**70], dtype=object), pd.Series([True, "a"])])
 def test_integers_beside_text_are_refused_wherever_they_come_from(read, ids):
-    with pytest.raises(ValueError, match="integers in all rows and chunks, or text in all"):
+    with pytest.raises(ValueError, match=MIXED):
         read(ids, 2)
 
 
@@ -96,29 +102,29 @@ CUT = {
 
 
 @pytest.mark.parametrize("kind", CUT)
-@pytest.mark.parametrize(
-    "ids", [([1, 2], ["3", "4"]), (["1", "2"], [3, 4]), ([1, 2**70], ["3", "4"])]
+@every(
+    "ids, message",
+    [
+        *((ids, MIXED) for ids in (([1, 2], ["3", "4"]), (["1", "2"], [3, 4]))),
+        (([1, 2**70], ["3", "4"]), MIXED),
+        (([1, 2], [3, None]), MISSING),
+    ],
 )
-def test_integers_in_one_chunk_and_text_in_the_next_are_refused_before_a_charge(kind, ids):
+def test_ids_that_do_not_go_together_are_refused_before_a_charge(kind, ids, message):
+    """In one chunk they are integers, in the next one text, or one is missing."""
     budget = BudgetAccountant(1.0)
     measure = PrivateMeasure(bounds=(0, 1), depth=2, n_hint=4, accountant=budget)
-    with pytest.raises(ValueError, match="integers in all rows and chunks, or text in all"):
+    with pytest.raises(ValueError, match=message):
         measure.fit(**CUT[kind](*ids))
     assert not budget.entries
     measure.fit(**CUT[kind](*(list(map(str, part)) for part in ids)))
     assert len(budget.entries) == 1
 
 
-@pytest.mark.parametrize("kind", CUT)
-def test_a_missing_id_in_a_later_chunk_is_refused_before_a_charge(kind):
-    budget = BudgetAccountant(1.0)
-    measure = PrivateMeasure(bounds=(0, 1), depth=2, n_hint=4, accountant=budget)
-    with pytest.raises(ValueError, match="an id in every row, and some are missing"):
-        measure.fit(**CUT[kind]([1, 2], [3, None]))
-    assert not budget.entries
-
-
 DAYS = pd.Timestamp("2026-05-01"), pd.Timestamp("2026-05-02")
+# numpy makes integers of these, and times of all other units stay times
+NANOSECONDS = pa.array([1, None], pa.timestamp("ns"))
+SPANS = pl.Series([1, 2]).cast(pl.Duration("ns"))
 
 
 class Scalar:
@@ -144,6 +150,11 @@ class Scalar:
         pd.Series([0.5, None], dtype="Float64"),
         pd.Series(DAYS, dtype="category"),
         pd.DataFrame({"id": pd.Series(DAYS, dtype="M8[ns]")}),
+        NANOSECONDS,
+        pa.table({"id": NANOSECONDS}),
+        SPANS,
+        pl.DataFrame({"id": SPANS}),
+        np.array([np.array([1, 2]), np.array([3])], dtype=object),  # of columns of lists
     ],
 )
 @every("read", [encode_persons, plain_ids, person_keys])
@@ -151,17 +162,6 @@ def test_ids_of_other_kinds_are_refused_wherever_rows_come_from(ids, read):
     """One rule: integers or text; in memory, in chunks and on workers."""
     with pytest.raises(ValueError, match="groups must hold integers or strings"):
         read(ids, 2)
-
-
-@pytest.mark.parametrize("read", [encode_persons, plain_ids, person_keys])
-def test_times_in_nanoseconds_are_no_integers(read):
-    """numpy makes integers of them, and times of all other units stay times."""
-    arrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
-    times = arrow.array([1, None], arrow.timestamp("ns"))
-    spans = polars.Series([1, 2]).cast(polars.Duration("ns"))
-    for ids in (times, arrow.table({"id": times}), spans, polars.DataFrame({"id": spans})):
-        with pytest.raises(ValueError, match="groups must hold integers or strings"):
-            read(ids, 2)
 
 
 Words = Enum("Words", {"YES": "yes"}, type=str)
@@ -183,23 +183,13 @@ def test_a_large_label_leaves_the_others_apart():
 @pytest.mark.parametrize("low", [-3, 2**62, 0])
 def test_columns_of_integers_are_read_as_arrays_are(low, monkeypatch):
     """Not one by one, which took thirty times as long."""
-    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     ids = low + np.array([1, 0, 1, 5, 3, 5])
     expected = encode_persons(ids, 6).tolist()
     monkeypatch.setattr(home("encode_persons"), "number_objects", None)
-    columns = [polars.Series(ids), arrow.array(ids), arrow.chunked_array([ids[:2], ids[2:]])]
+    columns = [pl.Series(ids), pa.array(ids), pa.chunked_array([ids[:2], ids[2:]])]
     columns += [pd.Series(ids, dtype="Int64"), pd.Series(ids, dtype="category")]
     for column in columns:
         assert encode_persons(column, 6).tolist() == expected
-
-
-@every("read", [encode_persons, plain_ids, person_keys])
-def test_arrays_are_no_missing_ids(read):
-    """Columns of lists come as arrays, which do not equal themselves in one word."""
-    ids = np.empty(3, dtype=object)
-    ids[:] = [np.array([1, 2]), np.array([1, 2]), np.array([3, 4])]
-    with pytest.raises(ValueError, match="groups must hold integers or strings"):
-        read(ids, 3)
 
 
 @every("read", [encode_persons, plain_ids, lambda ids, n: person_keys(ids, n)[0]])

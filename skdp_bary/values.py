@@ -280,7 +280,9 @@ def as_floats(X, name="X"):
 
 def _is_plain_frame(X):
     """Whether a frame of pandas gives its numbers at once, perhaps without a copy."""
-    return hasattr(X, "iloc") and all(_is_plain(dtype) for dtype in X.dtypes)
+    return hasattr(X, "iloc") and all(
+        isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes
+    )
 
 
 def _numbers_of_arrow(column, what):
@@ -310,18 +312,12 @@ def _floats_of_decimals(column):
         return np.fromiter((_rounded(value) for value in values), np.float64, len(values))
     parts = [np.empty(0)]
     for part in getattr(column, "chunks", [column]):
-        words = np.frombuffer(
-            part.buffers()[1] or b"", np.int64
-        )  # two a value, the lower one first
+        words = np.frombuffer(part.buffers()[1] or b"", np.int64)  # two a value, the lower first
         digits = words[2 * part.offset : 2 * (part.offset + len(part)) : 2]
         floats = digits / 10.0**kind.scale
         floats[np.asarray(part.is_null())] = np.nan
         parts.append(floats)
     return np.concatenate(parts)
-
-
-def _is_plain(dtype):
-    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
 def _numbers(values, what):

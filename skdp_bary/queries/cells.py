@@ -294,7 +294,10 @@ class QuadGrid:
 
         The code is a function of each row alone.
         """
-        columns, rows = (self._positions(X[:, axis], axis) for axis in (0, 1))
+        low, width = self._low_and_width
+        with np.errstate(over="ignore"):
+            places = (X[:, :2] - low) * (self.side / width)
+        columns, rows = np.clip(places, 0, self.side - 1).astype(np.int64).T
         return cell_codes(rows, columns)
 
     def corners(self, levels, codes):
@@ -302,15 +305,10 @@ class QuadGrid:
         rows, columns = cell_positions(codes)
         places = np.stack([columns, rows], axis=1)
         scale = np.exp2(-np.asarray(levels, dtype=float))[:, None]
-        low, width = self._low_and_width()
+        low, width = self._low_and_width
         return low + width * (places * scale), low + width * ((places + 1) * scale)
 
-    def _positions(self, values, axis):
-        low, width = self._low_and_width()
-        with np.errstate(over="ignore"):
-            position = (values - low[axis]) * (self.side / width[axis])
-        return np.clip(position, 0, self.side - 1).astype(np.int64)
-
+    @property
     def _low_and_width(self):
         low = np.asarray(self.domain.low, dtype=float)[:2]
         return low, np.asarray(self.domain.high, dtype=float)[:2] - low

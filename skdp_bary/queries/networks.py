@@ -268,12 +268,9 @@ class ClippedGradients(Query):
 
     def gradient(self, values):
         """Return sums over rows as a change of both layers, from the released block."""
-        cut = self.point.inner.size
-        inner, outer = values[:cut], values[cut:]
-        return HeadPoint(
-            inner.reshape(self.point.inner.shape) * self.unit,
-            outer.reshape(self.point.outer.shape) * self.unit,
-        )
+        layers = self.point.inner, self.point.outer
+        parts = zip(np.split(values, [layers[0].size]), layers, strict=True)
+        return HeadPoint(*(part.reshape(layer.shape) * self.unit for part, layer in parts))
 
     def _side(self, view, labels):
         """Return the factors of the gradients of one view, and the units of the errors."""
@@ -296,11 +293,8 @@ class ClippedGradients(Query):
         limit = np.floor(share * 2.0**_CLIP_BITS)
         h, a = self.frame.hidden_unit, self.frame.coordinate_unit
         raw = [(s[0] * 2.0**-_ERROR_BITS * h, s[1] * s[4] * a, s[2], s[3]) for s in sides]
-        pairs = self._products(
-            [(s[0], s[1], s[2], s[3]) for s in sides],
-            (2.0**-_ERROR_BITS * h) ** 2,
-            (sides[0][4] * a) ** 2,
-        )
+        units = (2.0**-_ERROR_BITS * h) ** 2, (sides[0][4] * a) ** 2
+        pairs = self._products([s[:4] for s in sides], *units)
         longest = np.sqrt(np.max([pairs[k][k] for k in range(len(sides))], axis=0))
         total = np.sqrt(np.maximum(sum(map(sum, pairs)), 0.0)) / len(sides)
         room = np.minimum(1.0, self.clip / np.maximum(total, 1e-300))

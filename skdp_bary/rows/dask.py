@@ -116,28 +116,21 @@ class DaskSource(WorkerSource):
         together = _are_together(X, groups, len(blocks))
         if isinstance(X, (list, tuple)):
             self.n_features, self.weighted, names = computed(_delayed(_look)(blocks[0]))
+        elif len(X.shape) != 2:
+            raise ValueError(
+                f"X must have two dimensions, got {len(X.shape)}. Pass for example X[:, None] if "
+                "it is one feature."
+            )
         else:
-            if len(X.shape) != 2:
-                raise ValueError(
-                    f"X must have two dimensions, got {len(X.shape)}. Pass for example X[:, None] "
-                    "if it is one feature."
-                )
             self.n_features, self.weighted = int(X.shape[1]), sample_weight is not None
-            names = None if self.named is None else column_names(self.named)
-            names = X.names if unread else names
+            names = X.names if unread else column_names(X._meta)
         limits = [None] * len(blocks)
         if together:
             ends, last = groups.divisions, len(groups.divisions) - 2
             limits = [Limits(*ends[i : i + 2], last=i == last) for i in range(last + 1)]
-        self.reader = PartReader(
-            self.n_features,
-            classes,
-            self.weighted,
-            self.grouped,
-            mass_bounds,
-            names,
-            _ids_are_text(groups) if self.grouped else None,
-        )
+        kinds = self.weighted, self.grouped, mass_bounds, names
+        are_text = _ids_are_text(groups) if self.grouped else None
+        self.reader = PartReader(self.n_features, classes, *kinds, are_text)
         columns = (_blocks_like(values, name, blocks) for name, values in beside.items())
         self.parts = list(zip(blocks, *columns, limits, strict=True))
         if self.grouped and not together:

@@ -138,9 +138,8 @@ class ChunkSource:
     def __init__(self, chunks, y, groups, sample_weight, classes, mass_bounds=None, width=None):
         y = None if isinstance(y, LabelsInChunks) else y
         rule = declared(groups)
-        refuse_beside_chunks(
-            y=y, groups=groups if rule is None else None, sample_weight=sample_weight
-        )
+        ids = groups if rule is None else None
+        refuse_beside_chunks(y=y, groups=ids, sample_weight=sample_weight)
         self._classes = classes
         self._is_spent = False  # read, where that can be done once
         self.reopenable = not hasattr(chunks, "__next__")
@@ -269,12 +268,10 @@ class ChunkSource:
                 f"A chunk has {X.shape[1]} features, but the first one has {self.n_features}. "
                 "Choose the same ones in all, for example chunk[:, columns]."
             )
-        for name, values, has in (
-            ("sample_weight", weights, self.weighted),
-            ("groups", ids, self.grouped),
-        ):
-            if (values is not None) != has:
-                raise ValueError(some_without(name))
+        if (weights is not None) != self.weighted:
+            raise ValueError(some_without("sample_weight"))
+        if (ids is not None) != self.grouped:
+            raise ValueError(some_without("groups"))
         codes = None if self._classes is None else encode_labels(y, self._classes, len(X))
         if ids is not None:
             ids = np.array(plain_ids(ids, len(X)))
@@ -496,11 +493,10 @@ def batches_of(X):
         schema = unquoted(lambda: X.clear().collect().to_arrow().schema)
         return Batches(schema, lambda rows: X.collect_batches(chunk_size=rows))
     if _is_dataset(X):
-        if hasattr(kind, "scanner"):
-            return Batches(
-                X.schema, lambda rows: X.scanner(batch_size=rows, **_OF_DATASETS).to_reader()
-            )
-        return Batches(X.projected_schema, lambda rows: X.to_reader())
+        if not hasattr(kind, "scanner"):
+            return Batches(X.projected_schema, lambda rows: X.to_reader())
+        scan = partial(X.scanner, **_OF_DATASETS)
+        return Batches(X.schema, lambda rows: scan(batch_size=rows).to_reader())
     if hasattr(kind, "__next__") or hasattr(kind, "get_next"):
         reader = _stream(X)
         return iter(Batches(reader.schema, lambda rows: reader))

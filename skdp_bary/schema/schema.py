@@ -78,10 +78,8 @@ class Schema:
             )
         for kind in self._distinct if self.sparse else ():
             # zeros of a sparse row are not written, so every column must be able to hold them
-            holds_zero = isinstance(kind, Boolean) or (
-                kind.numeric and kind.word != "date" and kind.holds(0.0)
-            )
-            if kind.missing or not holds_zero:
+            is_number = kind.word in ("number", "integer") and kind.holds(0.0)
+            if kind.missing or not (is_number or isinstance(kind, Boolean)):
                 raise ValueError(
                     "sparse=True needs numbers that may be 0 and may not be missing in all columns."
                 )
@@ -339,12 +337,9 @@ _IN_ROWS = "for example [[1, 2], [3, 4]]"
 def _checked_columns(columns):
     if isinstance(columns, Kind):
         return columns
-    named = hasattr(columns, "items")
-    columns = tuple(columns.items() if named else columns)
-    kinds = [pair[1] for pair in columns] if named else columns
+    columns = tuple(columns.items() if hasattr(columns, "items") else columns)
     pairs = [c for c in columns if isinstance(c, tuple) and len(c) == 2]
-    if columns and len(pairs) == len(columns):
-        kinds = [kind for _, kind in pairs]
+    kinds = [kind for _, kind in pairs] if len(pairs) == len(columns) else columns
     if not columns or not all(isinstance(kind, Kind) for kind in kinds):
         raise TypeError(
             "columns must be a dict of kinds by name, a list of kinds, or one kind. For example "

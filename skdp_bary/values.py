@@ -401,6 +401,7 @@ def canonical_csr(X):
     row is out of order, by a sort that does not keep that order: there, one row changes how the
     entries of others are added.
     """
+    # in the order given, as sums of floats depend on it
     entries = X.tocoo()
     order = np.lexsort((entries.col, entries.row))  # stable
     rows, columns = entries.row[order], entries.col[order]

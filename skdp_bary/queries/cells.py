@@ -341,6 +341,7 @@ class Partition:
             raise ValueError(f"levels must be in [0, {self.depth}], got {levels!r}.")
         if codes.min() < 0 or (codes >> (2 * levels)).any():
             raise ValueError("codes must lie within their level.")
+        # at the depth of the grid a cell of any level is an interval of Morton codes
         order = np.argsort(codes << 2 * (self.depth - levels), kind="stable")
         for name, values in (("levels", levels[order]), ("codes", codes[order])):
             values.setflags(write=False)
@@ -452,6 +453,7 @@ class HaarDifferences(TreeQuery):
         """Return the totals, then the differences of the cells of level 0 to the last but one."""
         sums, differences = state[0], []
         for level in range(self.tree.depth - 1, -1, -1):
+            # from the leaves up: a cell is the sum of its halves
             first, second = self.tree.halves(sums, level)
             differences.append(first - second)
             sums = first + second

@@ -107,6 +107,7 @@ class Apart(ByClass):
     def mass_block(self):
         """Those of the queries."""
         block, n_blocks = self.query.mass_block, self.query.sensitivity(ADD_REMOVE).n_blocks
+        # the same one of each class, whose blocks come in a row
         all_blocks = range(len(self.queries) * n_blocks)
         return None if block is None else tuple(all_blocks[block::n_blocks])
 

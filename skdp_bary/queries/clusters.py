@@ -169,6 +169,7 @@ class ClusterQuery(Sums):
     def reach(self) -> int:
         """Largest norm of what one row adds to the sums."""
         top = int(self.integer_radii.max())
+        # noise grows with units, width and radius, and shrinks with what a step is paid
         room = _MOST_NOISE * self.least / (self.units * math.sqrt(self.frame.width) * top)
         return top << int(max(_FEWEST_FACTORS, min(self.digits.factors, math.log2(room))))
 
@@ -242,6 +243,7 @@ class ClippedMeans(ClusterQuery):
         whole = np.floor(largest * share)
         for rows, label, square, masses in labeled_blocks(self, chunk):
             factor, outside = self._factors(label, square)
+            # rows within their radius count in full, others by the share of the factor that is left
             part = whole[label]
             part[outside] = np.floor(factor[outside] * share[label[outside]])
             if masses is not None:

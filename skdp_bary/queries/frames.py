@@ -228,6 +228,7 @@ class Frame:
         if self._before is not None:
             return self._from_before(self._before.integer_rows(X))
         rows = self._clip(X)
+        # exact, as the step is a power of two
         rows *= 1.0 / self.step
         if self.center.any():
             rows -= _repeated(self.center / self.step, len(X))
@@ -418,6 +419,7 @@ class Histogram(PlaceCounts):
     def _places(self, chunk):
         widths = (self.halfwidths[: len(self.bits)] / self.frame.step)[:, None]
         sides = 2.0 ** np.array(self.bits)
+        # row by row: the last axis runs fastest
         strides = np.append(np.cumprod(sides[:0:-1])[::-1], 1.0)
         for rows, masses in self.frame.blocks(chunk, _BLOCK[1]):
             places = np.add(rows[:, : len(sides)].T, widths, order="C")

@@ -264,6 +264,7 @@ def row_draws(rows, view):
         hashlib.blake2b(row.tobytes(), digest_size=8 * N_DRAWS, salt=salt).digest() for row in rows
     ]
     words = np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, N_DRAWS)
+    # the upper 53 bits are a uniform multiple of 2**-53 in [0, 1)
     return (words >> np.uint64(11)) * 2.0**-53
 
 

@@ -83,6 +83,7 @@ def meetings(first, second, widths):
 def _windows(histogram, width):
     """Return the masses of all windows of so many levels that meet the levels there are."""
     sums = np.zeros((len(histogram), histogram.shape[1] + 2 * width - 1), dtype=np.int64)
+    # windows are differences of running sums, of shape (n_directions, n_levels + width - 1)
     sums[:, width : width + histogram.shape[1]] = np.cumsum(histogram, axis=1)
     sums[:, width + histogram.shape[1] :] = histogram.sum(axis=1)[:, None]
     return sums[:, width:] - sums[:, :-width]

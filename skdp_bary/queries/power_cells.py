@@ -122,6 +122,7 @@ class CellSpreads(Sums):
         """Return the cell of each row, a function of that row and its class alone."""
         if self.components is not None:
             X = MatrixMap(self.components).apply(X)
+        # |x - y|**2 without |x|**2, which is the same for all atoms
         lengths = (self.atoms**2).sum(axis=1)
         products = MatrixMap(2.0 * self.atoms).apply(X)
         return (lengths - products - self.potentials[codes]).argmin(axis=1)
@@ -242,6 +243,7 @@ class CellGrams(ClusterQuery):
             rows, label = self._lengthened(Chunk(chunk.X[part], None, None))
             masses = chunk.masses_of(part)
             if masses is not None:
+                # rounded down, so those of a person add up to one at most
                 masses = masses // (self.units // self.mass_units)
             for cell, total in enumerate(state[0]):
                 own = label == cell if len(state[0]) > 1 else slice(None)

@@ -244,6 +244,7 @@ class ClippedSum(Sums):
         the positive part of James and Stein's factor.
         """
         total, mass = released.values
+        # below four standard deviations of its noise, a mass is no divisor
         if mass[0] <= 4 * released.noise_sd[1]:
             return np.zeros(self.n_features)
         unit = self.radius * 2.0**-_BITS / (float(mass[0]) / self.units)
@@ -284,6 +285,7 @@ def top_bin(released):
     """
     counts = released.values[0]
     sd = released.noise_sd[0]
+    # Laplace noise exceeds t with probability exp(-sqrt(2) t / sd) / 2: a union bound over bins
     standing_out = np.flatnonzero(counts > sd * math.log(counts.size / 1e-3) / math.sqrt(2.0))
     return int(standing_out[-1]) if standing_out.size else None
 
@@ -292,6 +294,7 @@ def tail_bin(released):
     """Return the last bin whose tail stands out from noise; None when there is none."""
     counts = released.values[0]
     tail = np.cumsum(counts[::-1])[::-1]
+    # a tail of k bins has k times the variance of one
     limit = 3.0 * released.noise_sd[0] * np.sqrt(np.arange(counts.size, 0, -1))
     standing_out = np.flatnonzero(tail > limit)
     return int(standing_out[-1]) if standing_out.size else None
@@ -487,6 +490,7 @@ def second_moment(rows, masses):
         if masses is None:
             total += (block.T @ block).astype(np.int64)
             continue
+        # halves of a mass have 10 digits each
         high, low = np.divmod(masses[start : start + size], 1 << 10)
         for part, unit in ((high, 1 << 10), (low, 1)):
             total += (block.T @ (block * part[:, None])).astype(np.int64) * unit

@@ -280,6 +280,7 @@ class ProjectedQuantiles(ProjectedHistogram):
     def _change(self):
         """Return m times the spread of levels, in L2 and, over all directions, in L1."""
         l2 = self.n_quantiles * self.lattice.spread
+        # Cauchy and Schwarz: in L1 a root of the number of directions more
         return math.sqrt(self.lattice.n_directions) * l2, l2
 
 
@@ -448,6 +449,7 @@ def coupling_cost(first, first_mass, second, second_mass, p):
     places = [np.flatnonzero(side) for side in (first, second)]
     ours = np.cumsum(first[places[0]]).astype(dtype) * second_mass
     theirs = np.cumsum(second[places[1]]).astype(dtype) * first_mass
+    # both in units of the product of the masses: between two ends all mass goes one way
     ends = np.sort(np.concatenate([ours, theirs]))
     moved = np.diff(ends, prepend=0)
     one = places[0][np.searchsorted(ours, ends)]

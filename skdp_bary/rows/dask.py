@@ -255,6 +255,7 @@ def _beside(X, given):
     Two columns of one dataframe, computed apart, may be cut into different partitions: a reader of
     files decides that by the columns it is asked for.
     """
+    # series have partitions of their own, which other columns may not share
     joins = [name for name, values in given.items() if hasattr(values, "divisions")]
     if not joins or not _is_frame(X):
         return X, given

@@ -136,6 +136,7 @@ class InOrder:
                 continue
             is_new = _begins(ids, last)
             last = ids[-1:].tolist()[0]
+            # what comes before the last person of a chunk is complete
             rows, begins = (*columns, is_new), np.flatnonzero(is_new)
             if len(begins):
                 before, rows = (

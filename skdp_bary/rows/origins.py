@@ -118,6 +118,7 @@ class Origin:
 
         Rows that lie between one another, of which no table tells, may be others or other columns.
         """
+        # one at a time against all of the others at once, of shape (n_many,)
         few, many = sorted((self.memories, other.memories), key=len)
         numbers = {whose: number for number, whose in enumerate({m.whose for m in many}, 1)}
         spans = [(m.low, m.high, numbers[m.whose], m.rows.start, m.rows.stop) for m in many]
@@ -155,6 +156,7 @@ def _share_bytes(one, other):
 def _meet(one, other):
     """Whether two ascending ranges have a number in common."""
     first, second = one.rows, other.rows
+    # both hold start + step * k: the remainder theorem says where, every lcm of their steps
     common = gcd(first.step, second.step)
     if not first or not second or (second.start - first.start) % common:
         return False
@@ -268,10 +270,12 @@ def _rows_in(root, rows):
     large = small * (prod(root.shape[1:]) if root.flags.c_contiguous else root.shape[0])
     number, place = divmod(low - base, large)
     last = step * (len(rows) - 1)
+    # whole lines of the root, or parts of them: a table that lies by rows
     if step % large == 0 and place + high - low - last <= large:
         low = base + number * large
         lines = range(number, number + last // large + 1, step // large)
         return low, low + last + large, (base, large, large), lines
+    # places within its lines: a table that lies by columns
     beside = zip(rows.shape[1:], rows.strides[1:], strict=True)
     in_one_line = place % small + rows.itemsize <= small and place + last < large
     if in_one_line and step % small == 0 and all(n == 1 or s % large == 0 for n, s in beside):

@@ -156,6 +156,7 @@ def encode_labels(y, classes, n_rows):
     places = {label: place for place, label in enumerate(np.asarray(classes).tolist())}
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind != "O":
+        # of a plain type: each different label is looked up once
         labels, inverse = np.unique(column(y, "y", n_rows), return_inverse=True)
         codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
         codes = codes[inverse]
@@ -325,6 +326,7 @@ def _parts_of(units, parts, wholes):
     if int(wholes.max(initial=0)) <= np.iinfo(np.int64).max // units:
         return parts * units // wholes
     found, rest = np.zeros_like(parts), np.zeros_like(parts)
+    # long division in base two: found = floor(units read so far * parts / wholes)
     for digit in f"{units:b}":
         rest = 2 * rest + int(digit) * parts
         found = 2 * found + rest // wholes
@@ -530,6 +532,7 @@ def _key(value):
 
 def numbered(low, high):
     """Return equal integers, counted from 0, exactly for equal keys."""
+    # below 2**31 rows, pairs of places are integers of 64 bits
     first, second = (np.unique(words, return_inverse=True)[1] for words in (low, high))
     return np.unique(first * (int(second.max(initial=0)) + 1) + second, return_inverse=True)[1]
 

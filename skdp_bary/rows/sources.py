@@ -375,6 +375,7 @@ class ArraySource:
         if part in self._views:
             yield self._views[part]
             return
+        # slices of an array are views: checked once, they are kept for the next question
         rows = slice(part * CHUNK_ROWS, (part + 1) * CHUNK_ROWS)
         view = self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows]
         X = check_floats(view)

@@ -147,6 +147,7 @@ class LineCells(Cells):
         if self.step is None:
             return None
         low, high = self.kind.line
+        # 0.3 / 0.1 is a little less than 3
         return int(np.floor((high - low) / self.step + 1e-9)) + 1
 
     @cached_property
@@ -239,6 +240,7 @@ class LineCells(Cells):
         values are counted."""
         inside = np.minimum(cells, self.n_values - 1)
         low, high = self.starts[inside], np.append(self.starts[1:], self.starts[-1] + 1.0)[inside]
+        # uniform in the cell, and whole steps where values are counted
         places = low + rng.random(len(cells)) * (high - low)
         if self.step is not None:
             places = np.minimum(np.floor(places), high - 1.0)

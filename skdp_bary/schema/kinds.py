@@ -113,6 +113,7 @@ class _Range(Kind):
         if not self.missing and np.isnan(numbers).any():
             raise ValueError(f"{what} {_MISSING}")
         low, high = self.line
+        # special values outside of the range are not clipped to it
         held = self.holds(numbers) | np.isnan(numbers)
         if self.outside == "refuse" and not held.all():
             special = f" and none of {list(self.special)}" if self.special else ""

@@ -111,11 +111,9 @@ def _value(kind, rng):
     if "string" in kind:
         return rng.choice(["a", "NA", "1", "01", "1.0", " ", "é"])
     whole = int(rng.integers(0, 2**63 if "64" in kind else 2**31))
-    return (
-        whole
-        if "int" in kind
-        else float(rng.choice([whole, rng.normal(), np.inf], p=[0.5, 0.48, 0.02]))
-    )
+    if "int" in kind:
+        return whole
+    return float(rng.choice([whole, rng.normal(), np.inf], p=[0.5, 0.48, 0.02]))
 
 
 def _rows(file, numbers, texts):

@@ -87,10 +87,9 @@ def test_noise_of_sums_can_be_drawn_whatever_the_radii(mechanism, units):
     """Radii follow released spreads, and what a rehearsal releases of nobody may be small."""
     frame = Frame(Box([-1.0] * 30, [1.0] * 30), np.zeros(30), digits_of(units).rows)
     pure = mechanism is DiscreteLaplace
+    about = np.zeros((2, 30)), np.array([0.1, 1e9]), (0.25, 1.0), pure, units
     for amount in (1e-5, 1e-3, 1.0):
-        query = ClippedMeans(
-            frame, np.zeros((2, 30)), np.array([0.1, 1e9]), (0.25, 1.0), pure, units, least=amount
-        )
+        query = ClippedMeans(frame, *about, least=amount)
         widest = max(mechanism(amount).scales(query.sensitivity("replace_one"), query.weights()))
         assert 16 * widest < MAX_SCALE
     assert query.reach == replace(query, least=np.inf).reach

@@ -35,27 +35,18 @@ def opposite(rows, draws):
 
 
 def frame(views=jittered, n_views=2):
-    features = RowFeatures(
-        None, None, views, None, np.zeros(WIDTH), np.ones(WIDTH), 30.0, 1
-    )  # fmt: skip
+    features = RowFeatures(None, None, views, None, np.zeros(WIDTH), np.ones(WIDTH), 30.0, 1)
     rng = np.random.default_rng(1)
-    return HeadFrame(
-        features,
-        n_views,
-        rng.normal(size=(HIDDEN, WIDTH)),
-        rng.normal(size=HIDDEN),
-        np.linalg.qr(rng.normal(size=(WIDTH, AXES)))[0].T,
-        np.linalg.qr(rng.normal(size=(HIDDEN, DIRECTIONS)))[0].T,
-        rng.random(HIDDEN),
-        40.0,
-    )
+    layer = rng.normal(size=(HIDDEN, WIDTH)), rng.normal(size=HIDDEN)
+    shapes = (WIDTH, AXES), (HIDDEN, DIRECTIONS)
+    trained = (np.linalg.qr(rng.normal(size=shape))[0].T for shape in shapes)
+    return HeadFrame(features, n_views, *layer, *trained, rng.random(HIDDEN), 40.0)
 
 
 def point():
     rng = np.random.default_rng(2)
-    return HeadPoint(
-        0.3 * rng.normal(size=(DIRECTIONS, AXES + 1)), rng.normal(size=(CLASSES, HIDDEN + 1))
-    )
+    inner = 0.3 * rng.normal(size=(DIRECTIONS, AXES + 1))
+    return HeadPoint(inner, rng.normal(size=(CLASSES, HIDDEN + 1)))
 
 
 def gradients(clip, *, views=jittered, n_views=2, units=1):

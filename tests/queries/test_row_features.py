@@ -14,9 +14,8 @@ X = np.random.default_rng(0).normal(size=(20, 3))
 
 
 def features(*, row_map=None, views=None, extract=None, domain=None, block_rows=1):
-    return RowFeatures(
-        domain, row_map, views, extract, np.zeros(3), np.ones(3), 10.0, block_rows
-    )  # fmt: skip
+    lattice = np.zeros(3), np.ones(3), 10.0
+    return RowFeatures(domain, row_map, views, extract, *lattice, block_rows)
 
 
 def jittered(rows, draws):

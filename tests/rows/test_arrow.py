@@ -57,6 +57,17 @@ def test_labels_are_found_where_they_are_public(name):
         assert distinct_labels(open_labels(given)).tolist() == ["x", "y", "z"]
 
 
+class Made(Capsule):
+    """A stream of batches that are made when they are read."""
+
+    def __init__(self, schema, make):
+        self.schema, self.make = schema, make
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        stream = arrow.RecordBatchReader.from_batches(self.schema, self.make())
+        return stream.__arrow_c_stream__(requested_schema)
+
+
 def open_labels(X):
     found = []
     open_rows(X, "label", find_classes=lambda y: found.append(y) or np.array(["x"]))
@@ -93,18 +104,14 @@ def table_of(values, kind):
         (np.array([0.1, 2.5, 6e4], dtype=np.float16), "halffloat"),
         ([0.1, 1e30, -2.0], "float"),
         ([Decimal("0.1"), Decimal("12345678901234567890.123"), Decimal("-7")], None),
-        (["0.1", "0.1", "0.7"], "decimal"),
+        ([Decimal("0.1"), Decimal("0.1"), Decimal("0.7")], arrow.decimal256(40, 20)),
         ([3, 1, 3], "dictionary"),
     ],
 )
 def test_wide_types_are_read_as_in_memory(values, kind):
+    table = table_of(values, None if kind == "dictionary" else kind)
     if kind == "dictionary":
-        table = arrow.table({"a": arrow.array(values).dictionary_encode()})
-    elif kind == "decimal":
-        values = [Decimal(value) for value in values]
-        table = table_of(values, arrow.decimal256(40, 20))
-    else:
-        table = table_of(values, kind)
+        table = arrow.table({"a": table["a"].dictionary_encode()})
     expected = table.column(0).combine_chunks().to_pylist()
     for given in (table, Capsule(table, 2)):
         chunks = list(open_rows(given).source.read(0))
@@ -154,14 +161,8 @@ def test_no_row_moves_another(seed):
     names = {"y": "label", "sample_weight": "weight"}
     apart = [read_all(opened(Capsule(row), **names)) for row in rows]
     expected = [np.concatenate(parts).tobytes() for parts in zip(*apart, strict=True)]
-    for given in (
-        Capsule(table),
-        Capsule(table, 2),
-        reader(table),
-        table,
-        rows,
-        lambda: iter(rows),
-    ):
+    streams = Capsule(table), Capsule(table, 2), reader(table)
+    for given in (*streams, table, rows, lambda: iter(rows)):
         assert [part.tobytes() for part in read_all(opened(given, **names))] == expected
     other = random_table(rng, 9)  # a stream of the same types, in which other rows come first
     found = read_all(opened(Capsule(arrow.concat_tables([other, table]), 4), **names))
@@ -199,24 +200,15 @@ def test_types_are_judged_before_a_row_is_read(kind, n_rows):
     table = table_of(REFUSED[kind], made.get(kind, kind))
     if kind == "dictionary":
         table = arrow.table({"a": table["a"].dictionary_encode()})
-    batches = [] if n_rows == 0 else table.to_batches()
-    read = []
 
-    class Told(Capsule):
-        def __arrow_c_stream__(self, requested_schema=None):
-            def rows():
-                for batch in batches:
-                    read.append(1)
-                    yield batch
+    def unread():
+        raise AssertionError("a row was read")
+        yield
 
-            stream = arrow.RecordBatchReader.from_batches(table.schema, rows())
-            return stream.__arrow_c_stream__(requested_schema)
-
-    with pytest.raises(ValueError, match="column 'a' of X must hold real numbers, got the Arrow"):
-        open_rows(Told(table))
-    assert not read
-    with pytest.raises(ValueError, match="column 'a' of X must hold real numbers, got the Arrow"):
-        open_rows(table).source.read(0)
+    stream = Made(table.schema, unread if n_rows else lambda: iter(()))
+    for given in (stream, table[:n_rows]):
+        with pytest.raises(ValueError, match="'a' of X must hold real numbers, got the Arrow"):
+            open_rows(given)
 
 
 @every(
@@ -272,16 +264,11 @@ def test_a_stream_that_changes_is_refused():
 
 
 def test_errors_of_engines_are_not_quoted():
-    class Broken(Capsule):
-        def __arrow_c_stream__(self, requested_schema=None):
-            def rows():
-                yield TABLE.to_batches()[0]
-                raise RuntimeError("secret value 12345")
+    def broken():
+        yield TABLE.to_batches()[0]
+        raise RuntimeError("secret value 12345")
 
-            stream = arrow.RecordBatchReader.from_batches(TABLE.schema, rows())
-            return stream.__arrow_c_stream__(requested_schema)
-
-    source = open_rows(Broken(TABLE), "label", sample_weight="weight").source
+    source = open_rows(Made(TABLE.schema, broken), "label", sample_weight="weight").source
     with pytest.raises(ValueError, match="its source raised") as caught:
         list(source.read(0))
     assert "12345" not in str(caught.value)

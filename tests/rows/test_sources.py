@@ -59,15 +59,11 @@ def test_rows_in_every_container_are_those_of_the_array(kind, tmp_path, small_pa
                 found = answers(rows, part)
                 wrong += [(name, part)] * (not all(map(same, found, expected)))
             if rows.rereadable:
-                facts = [
-                    (r.source.count_persons(), r.source.persons_have_one_class)
-                    for r in (rows, memory)
-                ]
+                sources = rows.source, memory.source
+                facts = [(s.count_persons(), s.persons_have_one_class) for s in sources]
                 wrong += [(name, part, *facts)] * (facts[0] != facts[1])
             else:
-                with pytest.raises(
-                    ValueError, match="read once only|X must be readable|spent after one reading"
-                ):
+                with pytest.raises(ValueError, match="read once only|spent after one reading"):
                     answers(rows, part)
             assert kind in ("array", "columns", "chunks") or rows.names in (NAMES, None)
             rows.close()

@@ -109,12 +109,9 @@ def test_too_much_released_mass_is_refused(second):
 
 def test_units_follow_the_size_and_say_what_a_person_is():
     sizes = [1, 1 << 18, (1 << 18) + 1, 10**7, 1 << 30, 10**15]
-    assert [coarser_units(PERSON_UNITS, n).bit_length() - 1 for n in sizes] == [
-        *(20, 20, 17, 14, 11, 11)
-    ]
-    assert [coarser_units(WEIGHT_UNITS, n).bit_length() - 1 for n in sizes] == [
-        *(16, 16, 16, 13, 10, 10)
-    ]
+    digits = {PERSON_UNITS: [20, 20, 17, 14, 11, 11], WEIGHT_UNITS: [16, 16, 16, 13, 10, 10]}
+    for units, expected in digits.items():
+        assert [coarser_units(units, n).bit_length() - 1 for n in sizes] == expected
     assert {coarser_units(1, n) for n in sizes} == {1}
     assert {coarser_units(WEIGHT_UNITS, 1 << k) for k in range(60)} == set(ROW_UNITS) - {1}
     assert not {coarser_units(PERSON_UNITS, 1 << k) for k in range(60)} & set(ROW_UNITS)

@@ -31,10 +31,8 @@ class ByClass(Forwarding):
     def __post_init__(self):
         first = self.queries[0]
         for query in self.queries[1:]:
-            same = all(
-                query.sensitivity(relation) == first.sensitivity(relation)
-                for relation in (ADD_REMOVE, REPLACE_ANY)
-            )
+            relations = (ADD_REMOVE, REPLACE_ANY)
+            same = all(query.sensitivity(r) == first.sensitivity(r) for r in relations)
             if not same or query.weights() != first.weights():
                 raise ValueError("The queries of all classes must have one sensitivity and noise.")
 
@@ -50,16 +48,17 @@ class ByClass(Forwarding):
 
     def count(self, state, chunk):
         """Let every query count the rows of its class."""
-        for code, query in enumerate(self.queries):
-            query.count(tuple(part[code] for part in state), _of_class(chunk, code))
+        for code, (query, own) in enumerate(self._with_own(state)):
+            query.count(own, _of_class(chunk, code))
 
     def blocks(self, state):
         """Return the blocks of all classes, stacked."""
-        answers = [
-            query.blocks(tuple(part[code] for part in state))
-            for code, query in enumerate(self.queries)
-        ]
+        answers = [query.blocks(own) for query, own in self._with_own(state)]
         return tuple(np.stack(blocks) for blocks in zip(*answers, strict=True))
+
+    def _with_own(self, parts):
+        """Return pairs of the query of each class and its parts of a state or answer."""
+        return zip(self.queries, zip(*parts, strict=True), strict=True)
 
     def sensitivity(self, relation):
         """A person is in one class; who changes it leaves one answer and joins another.
@@ -78,9 +77,8 @@ class ByClass(Forwarding):
 
     def read(self, released):
         """Parts of the release that the queries of the classes read."""
-        parts = enumerate(self.queries)
-        values = ((query, tuple(block[code] for block in released.values)) for code, query in parts)
-        return [query.read(replace(released, values=own, query=query)) for query, own in values]
+        parts = self._with_own(released.values)
+        return [query.read(replace(released, values=own, query=query)) for query, own in parts]
 
 
 @dataclass(frozen=True, eq=False)

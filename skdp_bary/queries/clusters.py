@@ -268,13 +268,8 @@ class ClippedMeans(ClusterQuery):
         """Return F in rows, the mean residuals' numerators and both noise levels, see Readout."""
         share = self.units * 2.0**_SHARE_BITS
         unit = self.sum_units / self.units
-        sd_f, sd_s = released.noise_sd
-        return Readout(
-            released.values[0] / share,
-            released.values[1] * unit[:, None],
-            sd_f / share,
-            sd_s * unit,
-        )
+        (f, s), (sd_f, sd_s) = released.values, released.noise_sd
+        return Readout(f / share, s * unit[:, None], sd_f / share, sd_s * unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,17 +321,10 @@ class ClusterMoments(ClusterQuery):
 
     def read(self, released):
         """Return N, S and Q in rows and lengths, and their noise levels."""
-        unit = self.sum_units / self.units
-        square = self.used_radii**2 / (self.units * 2.0**_SPREAD_BITS)
-        sd_n, sd_s, sd_q = released.noise_sd
-        return Readout(
-            released.values[0] / self.units,
-            released.values[1] * unit[:, None],
-            sd_n / self.units,
-            sd_s * unit,
-            released.values[2] * square,
-            sd_q * square,
-        )
+        u, unit = self.units, self.sum_units / self.units
+        square = self.used_radii**2 / (u * 2.0**_SPREAD_BITS)
+        (n, s, q), (sd_n, sd_s, sd_q) = released.values, released.noise_sd
+        return Readout(n / u, s * unit[:, None], sd_n / u, sd_s * unit, q * square, sd_q * square)
 
 
 @dataclass(frozen=True, eq=False)

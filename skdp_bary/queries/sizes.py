@@ -106,7 +106,8 @@ def masses_at(places, masses, n_places):
 
     Sums of integers in float64 are exact: a chunk has at most 2**19 rows of 2**20 units.
     """
-    return np.bincount(places, weights=masses, minlength=n_places).astype(np.int64)
+    sums = np.bincount(places, weights=masses, minlength=n_places)
+    return sums.astype(np.int64, copy=False)
 
 
 def codes_of(chunk):

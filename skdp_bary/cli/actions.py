@@ -1,4 +1,4 @@
-"""Actions of the commands, imported on demand."""
+"""Actions of the commands, imported on demand; one returns its exit status, or None for 0."""
 
 import csv
 import importlib
@@ -8,7 +8,6 @@ import os
 import sys
 import zipfile
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,26 +31,25 @@ from ..schema.kinds import Date, Number
 from ..schema.schema import Schema, template_of
 from ..values import column_names, column_values, is_missing
 from .offer import (
+    ENDINGS,
     arrays,
-    check_form,
     check_rows,
     check_target,
     heatmap,
     offer,
     open_budget,
-    persons_in_words,
     points,
     synthetic,
+    text_table,
 )
 from .pages import cell, say
-from .readers import RowFilter
+from .readers import keep_rows, require_columns
 from .tables import (
     Table,
     numbered,
     open_file,
     read_bounds,
     refuse_doubles,
-    refuse_empty,
     refuse_values_as_names,
     watched,
 )
@@ -60,38 +58,24 @@ from .tables import (
 
 
 def run_release(given):
-    """Make the release that a command names, or say what it would cost; return the status."""
-    given.build, given.write, given.said = _RELEASES[given.release]
+    """Make the release that a command names, or say what it would cost."""
+    build, *form = _RELEASES[given.release]
     label = getattr(given, "label", None)
     table = Table(given.table, given.columns, label, given.groups, given.where, given.drop_missing)
     bounds = read_bounds(given.bounds, table.columns, named=given.columns is not None)
-    if bounds is None and given.release == "heatmap":
-        raise ValueError("--bounds must be given for a map, as in --bounds lon=139:140 lat=35:36.")
+    if bounds is None and given.release in ("heatmap", "sketch"):
+        raise ValueError(
+            f"--bounds must be given for {given.release}, as in --bounds lon=139:140 lat=35:36."
+        )
     given.columns = table.columns
-    estimator = given.build(given, table.columns).set_params(
+    estimator = build(given).set_params(
         epsilon=given.epsilon,
         delta=given.delta,
         bounds=bounds,
         n_hint=given.n_hint,
         accountant=open_budget(given),
     )
-    say(persons_in_words(table.columns, given.groups))
-    say(f"bounds: {in_words(bounds, table.columns)}")
-    check = partial(_check_form, given)
-    return offer(estimator, len(table.columns), partial(_fit, table, given), given, check)
-
-
-def _check_form(given, path):
-    forms = {"generate": (".csv", ".npz"), "sketch": (".npz",)}.get(given.release)
-    check_form(path, given.columns, *(() if forms is None else (forms,)))
-
-
-def _fit(table, given, estimator, **terms):
-    if given.groups is None:
-        estimator.fit(table.chunks, **terms)
-    else:
-        X, y, groups = table.whole()
-        estimator.fit(X, y, groups=groups, **terms)
+    return offer(estimator, table, given, f"bounds: {in_words(bounds, table.columns)}", *form)
 
 
 def _written(estimator, given):
@@ -107,7 +91,6 @@ def _written_map(estimator, given):
 
 
 def _distance_of(estimator, given):
-    """Distance, its value and its standard error."""
     if estimator.method == "scalar":
         how = "released as one number"
         distance, error = estimator.distance(return_std=True)
@@ -121,29 +104,20 @@ def _distance_of(estimator, given):
     )
 
 
-def _distance(given, columns):
+def _generate(given):
+    check_rows(given.rows, given.columns)
+    return PrivateGenerator(classes=given.classes)
+
+
+def _distance(given):
     """With delta=0 release the one number, else slices that give it.
 
     The public table is read here, so that a wrong one is found before anything is charged.
     """
-    given.public_rows = np.concatenate(list(Table(given.reference, columns).chunks()))
+    given.public_rows = np.concatenate(list(Table(given.reference, given.columns).chunks()))
     if given.delta > 0:
         return DPSlicedWasserstein()
     return DPSlicedWasserstein(method="scalar", reference=given.public_rows)
-
-
-def _generate(given, columns):
-    check_rows(given.rows, columns)
-    return PrivateGenerator(classes=given.classes)
-
-
-def _sketch(given, columns):
-    if given.bounds is None:
-        raise ValueError(
-            "--bounds must be given for a sketch, as in --bounds lon=139:140 lat=35:36. Sketches "
-            "can be compared if they have the same."
-        )
-    return PrivateDriftSketch()
 
 
 def _moments(estimator, given, ending):
@@ -160,22 +134,24 @@ def _moments(estimator, given, ending):
     )
 
 
-_RELEASES = {  # estimator, content of a file, words
-    "measure": (lambda given, columns: PrivateMeasure(), points, _written),
+_RELEASES = {  # estimator, words, content of a file, endings of its name
+    "measure": (lambda given: PrivateMeasure(), _written, points, ENDINGS),
     "barycenter": (
-        lambda given, columns: PrivateWassersteinBarycenter(given.atoms, classes=given.classes),
-        points,
+        lambda given: PrivateWassersteinBarycenter(given.atoms, classes=given.classes),
         _written,
+        points,
+        ENDINGS,
     ),
     "heatmap": (
-        lambda given, columns: PrivateEMDHeatmap(resolution=given.resolution),
-        heatmap,
+        lambda given: PrivateEMDHeatmap(resolution=given.resolution),
         _written_map,
+        heatmap,
+        ENDINGS,
     ),
-    "kmeans": (lambda given, columns: PrivateKMeans(given.clusters), points, _written),
-    "generate": (_generate, synthetic, _written),
-    "sketch": (_sketch, _moments, _written),
-    "distance": (_distance, None, _distance_of),
+    "kmeans": (lambda given: PrivateKMeans(given.clusters), _written, points, ENDINGS),
+    "generate": (_generate, _written, synthetic, (".csv", ".npz")),
+    "sketch": (lambda given: PrivateDriftSketch(), _written, _moments, (".npz",)),
+    "distance": (_distance, _distance_of),
 }
 
 
@@ -199,29 +175,39 @@ def run_compare(given):
             "the table first: skdp-bary sketch."
         )
     if all(sketches):
-        say(f"{in_numbers(compare_sketches(*paths))}; nothing was charged")
-        return 0
-    kept = {"groups": given.groups, "rules": given.where, "drop_missing": given.drop_missing}
-    first = Table(given.table, given.columns, **kept)
-    tables = (first, Table(given.other, first.columns, **kept))
-    bounds = read_bounds(given.bounds, first.columns, named=given.columns is not None)
-    given.columns = first.columns
-    given.write, given.said = None, lambda estimator, given: in_numbers(estimator.result_)
+        say(f"{_in_numbers(_compare_sketches(*paths))}; nothing was charged")
+        return
+    n_min = given.n_min
+    if n_min is not None:
+        if len(n_min) > 2:
+            raise ValueError(
+                f"--n-min must be one number, or one a table, got {len(n_min)}. For example "
+                "--n-min 500 800."
+            )
+        n_min = n_min[0] if len(n_min) == 1 else tuple(n_min)
+    tables, columns = [], given.columns
+    for path in paths:
+        kept = {"rules": given.where, "drop_missing": given.drop_missing}
+        tables.append(Table(path, columns, groups=given.groups, **kept))
+        columns = tables[0].columns
+    bounds = read_bounds(given.bounds, columns, named=given.columns is not None)
+    given.columns = columns
     estimator = PrivateTwoSampleTest(
         _COHORTS,
-        n_min=_sizes(given.n_min),
+        n_min=n_min,
         epsilon=given.epsilon,
         delta=given.delta,
         bounds=bounds,
         n_hint=given.n_hint,
         accountant=open_budget(given),
     )
-    say(persons_in_words(first.columns, given.groups))
-    say(f"bounds: {in_words(bounds, first.columns)}")
-    return offer(estimator, len(first.columns), partial(_compare_fit, tables, given), given)
+    limits = f"bounds: {in_words(bounds, columns)}"
+    return offer(
+        estimator, _Cohorts(tables), given, limits, lambda fitted, _: _in_numbers(fitted.result_)
+    )
 
 
-def in_numbers(result):
+def _in_numbers(result):
     """Return the outcome of a test in two lines."""
     low, high = result.interval
     return (
@@ -231,33 +217,22 @@ def in_numbers(result):
     )
 
 
-def _sizes(given):
-    if given is None or len(given) == 1:
-        return given if given is None else given[0]
-    if len(given) > 2:
-        raise ValueError(
-            f"--n-min must be one number, or one a table, got {len(given)}. For example "
-            "--n-min 500 800."
-        )
-    return tuple(given)
+class _Cohorts:
+    """Two tables as one, whose labels say from which a row is."""
 
+    def __init__(self, tables):
+        self._tables = dict(zip(_COHORTS, tables, strict=True))
 
-def _compare_fit(tables, given, estimator, **terms):
-    if given.groups is None:
-        estimator.fit(lambda: _chunks(tables), **terms)
-        return
-    parts = [table.read() for table in tables]
-    X = np.concatenate([part[0] for part in parts])
-    y = np.repeat(_COHORTS, [len(part[0]) for part in parts])
-    # one id is one person in both tables
-    ids = numbered([ids for part in parts for ids in part[2]])
-    estimator.fit(X, y, groups=ids, **terms)
+    def chunks(self):
+        for cohort, table in self._tables.items():
+            for X in table.chunks():
+                yield X, np.full(len(X), cohort)
 
-
-def _chunks(tables):
-    for cohort, table in zip(_COHORTS, tables, strict=True):
-        for X in table.chunks():
-            yield X, np.full(len(X), cohort)
+    def whole(self):
+        rows, _, ids = zip(*(table.read() for table in self._tables.values()), strict=True)
+        y = np.repeat(_COHORTS, [len(X) for X in rows])
+        # one id is one person in both tables
+        return np.concatenate(rows), y, numbered([texts for of_one in ids for texts in of_one])
 
 
 # Released sketches in files, and what two of them say of each other.
@@ -265,7 +240,7 @@ def _chunks(tables):
 _NUMBERS = ("persons", "mass_sd", "mean_sd", "second_sd")
 
 
-def read_sketch(path):
+def _read_sketch(path):
     """Return the released sketch in a file, and the names of its columns."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -277,19 +252,15 @@ def read_sketch(path):
             neighbors=str(found["relation"]),
         )
         columns = found["columns"].tolist()
-        moments = WaveMoments(
-            mean=found["mean"],
-            second=found["second"],
-            **{name: float(found[name]) for name in _NUMBERS},
-        )
+        numbers = {name: float(found[name]) for name in _NUMBERS}
+        moments = WaveMoments(mean=found["mean"], second=found["second"], **numbers)
         return sketch._restored(moments, len(columns)), columns
     except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile):
         raise ValueError(f"{path} is no sketch made by skdp-bary sketch, or is damaged.") from None
 
 
-def compare_sketches(first, second):
-    """Return the outcome of the test whether two released sketches have one distribution."""
-    (ours, own), (theirs, others) = read_sketch(first), read_sketch(second)
+def _compare_sketches(first, second):
+    (ours, own), (theirs, others) = _read_sketch(first), _read_sketch(second)
     if own != others:
         raise ValueError(f"{first} has the columns {own}, and {second} has {others}.")
     return ours.test(theirs)
@@ -299,7 +270,7 @@ def compare_sketches(first, second):
 
 
 def run_synthetic(given):
-    """Release a table and write rows of its kind, or say what it would cost; return the status."""
+    """Release a table and write rows of its kind, or say what it would cost."""
     schema = Schema.from_yaml(given.schema)
     if schema.names is None:
         raise ValueError(
@@ -309,20 +280,18 @@ def run_synthetic(given):
     check_rows(given.rows, schema.names)
     if given.keep_columns:
         schema = _only(schema, given)
-    present = open_file(given.table).names
-    refuse_doubles(f"the first line of {given.table}", present)
-    missing = [name for name in schema.names if name not in present]
-    if missing or (given.groups is not None and given.groups not in present):
-        lacking = [*missing, given.groups][0]
-        raise ValueError(f"{given.table} has no column {lacking!r}, which {_who(missing, given)}.")
-    if given.groups in schema.names:
+    given.columns = names = list(schema.names)
+    file = open_file(given.table)
+    refuse_doubles(f"the first line of {given.table}", file.names)
+    require_columns(file, names, f"{given.schema} declares")
+    groups = [given.groups] if given.groups is not None else []
+    require_columns(file, groups, "--groups names")
+    if given.groups in names:
         raise ValueError(
             f"--groups {given.groups} is a column of {given.schema} as well: leave ids out of the "
             "schema."
         )
-    used = [*schema.names, given.groups] if given.groups else list(schema.names)
-    kept = RowFilter(given.where, used if given.drop_missing else ())
-    file = open_file(given.table, kept if kept.columns else None)
+    keep_rows(file, given.where, [*names, *groups] if given.drop_missing else [])
     estimator = PrivateTable(
         schema,
         given.label,
@@ -331,11 +300,8 @@ def run_synthetic(given):
         n_hint=given.n_hint,
         accountant=open_budget(given),
     )
-    given.columns, given.write, given.said = list(schema.names), _content, _synthetic_written
-    say(persons_in_words(schema.names, given.groups))
-    say(schema.describe())
-    check = partial(check_form, columns=schema.names, endings=(".csv", ".npz", ".parquet"))
-    return offer(estimator, schema.n_columns, partial(_synthetic_fit, file, given), given, check)
+    table, endings = _DeclaredTable(file, names, groups), (".csv", ".npz", ".parquet")
+    return offer(estimator, table, given, schema.describe(), _synthetic_written, _content, endings)
 
 
 def _only(schema, given):
@@ -355,36 +321,26 @@ def _only(schema, given):
     return Schema({name: kind for name, kind in kinds.items() if name in given.keep_columns})
 
 
-def _who(missing, given):
-    return f"{given.schema} declares" if missing else "--groups names"
+class _DeclaredTable:
+    """The columns of a file that a schema declares."""
 
+    def __init__(self, file, names, groups):
+        self._file, self._names, self._groups = file, names, groups
 
-def _synthetic_fit(file, given, estimator, **terms):
-    arrow = import_optional("pyarrow", "cli", "skdp-bary table")
-    names = list(estimator.schema.names)
-    read = names if given.groups is None else [*names, given.groups]
-    no_rows = arrow.schema([(name, arrow.string()) for name in read]).empty_table()
-    if given.groups is None:
-        estimator.fit(lambda: watched(file.tables(read), no_rows), **terms)
-        return
-    tables, ids = [], []
-    for batch in watched(file.tables(read), no_rows):
-        tables.append(batch.select(names))
-        ids.append(_ids(batch[given.groups], given))
-    estimator.fit(arrow.concat_tables(tables), groups=numbered(ids), **terms)
+    def chunks(self):
+        return (batch.X for batch in self._batches())
 
+    def whole(self):
+        arrow = import_optional("pyarrow", "cli", "skdp-bary table")
+        batches = list(self._batches())
+        ids = numbered([batch.texts[0] for batch in batches])
+        return arrow.concat_tables([batch.X for batch in batches]), None, ids
 
-def _ids(column, given):
-    """Return person IDs as an Arrow array of text, whole."""
-    arrow = import_optional("pyarrow", "cli", "skdp-bary table")
-    types, kind = arrow.types, column.type
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if not (types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind)):
-        raise ValueError(f"Ids must be strings or integers: the column {given.groups!r} is {kind}.")
-    texts = column.cast(arrow.string()).combine_chunks().fill_null("")
-    refuse_empty(given.groups, texts, given.table)
-    return texts
+    def _batches(self):
+        arrow = import_optional("pyarrow", "cli", "skdp-bary table")
+        no_rows = arrow.table([arrow.array([], arrow.string())] * len(self._names), self._names)
+        batches = self._file.tables(self._names, self._groups)
+        return watched(self._file, batches, self._groups, no_rows)
 
 
 def _synthetic_written(estimator, given):
@@ -395,31 +351,20 @@ def _content(estimator, given, ending):
     """Return drawn rows as the content of a file."""
     drawn = estimator.sample(given.rows)
     if ending == ".parquet":
-        return _parquet(drawn)
+        arrow = import_optional("pyarrow", "cli", "skdp-bary table")
+        parquet = import_optional("pyarrow.parquet", "cli", "skdp-bary --out rows.parquet")
+        if not hasattr(drawn, "column_names"):  # a frame of pandas
+            drawn = arrow.Table.from_pandas(drawn, preserve_index=False)
+        content = io.BytesIO()
+        parquet.write_table(drawn, content)
+        return content.getvalue()
+    kinds = zip(column_names(drawn), estimator.schema.kinds(0), strict=True)
     columns = {
-        name: _texts(column_values(drawn, place), kind)
-        for place, (name, kind) in enumerate(
-            zip(column_names(drawn), estimator.schema.kinds(0), strict=True)
-        )
+        name: _texts(column_values(drawn, place), kind) for place, (name, kind) in enumerate(kinds)
     }
     if ending == ".npz":
         return arrays(**{name: np.array(texts) for name, texts in columns.items()})
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(map(cell, columns))
-    table.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue().encode()
-
-
-def _parquet(drawn):
-    """Return a frame of drawn rows as the content of a Parquet file, with the types it has."""
-    arrow = import_optional("pyarrow", "cli", "skdp-bary table")
-    parquet = import_optional("pyarrow.parquet", "cli", "skdp-bary --out rows.parquet")
-    if not hasattr(drawn, "column_names"):
-        drawn = arrow.Table.from_pandas(drawn, preserve_index=False)
-    content = io.BytesIO()
-    parquet.write_table(drawn, content)
-    return content.getvalue()
+    return text_table(columns, zip(*columns.values(), strict=True))
 
 
 def _texts(values, kind):
@@ -445,26 +390,21 @@ def _text(value, exact):
 
 def run_schema(given):
     """Write the skeleton of a schema."""
-    names = open_file(given.table).names
-    refuse_values_as_names(names, given.table)
-    for name in given.keep_columns or ():
-        if name not in names:
-            raise ValueError(f"{given.table} has no column {name!r}, which --keep-columns names.")
-    names = [name for name in names if not given.keep_columns or name in given.keep_columns]
-    text = template_of(names)
+    file = open_file(given.table)
+    refuse_values_as_names(file.names, given.table)
+    require_columns(file, given.keep_columns or (), "--keep-columns names")
+    kept = given.keep_columns or file.names
+    text = template_of([name for name in file.names if name in kept])
     if given.out is None:
         say(text.rstrip("\n"))
-        return 0
+        return
     check_target(given.out, given.overwrite, "a schema that was filled in by hand")
-    with Path(given.out).open("w" if given.overwrite else "x", encoding="utf-8") as file:
-        file.write(text)
+    with Path(given.out).open("w" if given.overwrite else "x", encoding="utf-8") as written:
+        written.write(text)
     say(f"skdp-bary: note: {given.out} has blanks, to be filled in by hand.", sys.stderr)
-    return 0
 
 
 # What the commands for the owner of a budget do.
-
-_CEILINGS = ("ceiling_epsilon", "ceiling_delta")
 
 
 def create(given):
@@ -479,13 +419,11 @@ def create(given):
         file_group=given.file_group,
     )
     say(accountant)
-    return 0
 
 
 def show(given):
     """Print the entries and what is left."""
     say(BudgetAccountant.open(given.ledger))
-    return 0
 
 
 def raise_(given):
@@ -493,13 +431,11 @@ def raise_(given):
     accountant = BudgetAccountant.open(given.ledger)
     accountant.raise_ceiling(given.epsilon, given.delta, who=given.who, note=given.note)
     say(accountant)
-    return 0
 
 
 def receipt(given):
     """Print a receipt."""
     print(BudgetAccountant.open(given.ledger).receipt().to_json())
-    return 0
 
 
 def verify(given):
@@ -509,45 +445,36 @@ def verify(given):
     number = accountant.verify(receipt)
     held = f", and hold the {receipt.number} of the receipt" if receipt else ""
     say(f"{accountant.ledger}: {number} entries add up to its running totals{held}")
-    return 0
 
 
 def backup(given):
     """Write a backup."""
     BudgetAccountant.open(given.ledger).backup(given.copy)
-    return 0
 
 
 def restore(given):
     """Replace a ledger by a backup."""
     print(BudgetAccountant.restore(given.copy, given.ledger, who=given.who, note=given.note))
-    return 0
 
 
 def export(given):
     """Print the entries as data."""
-    entries = [_exported(entry) for entry in BudgetAccountant.open(given.ledger).entries]
+    ceilings = ("ceiling_epsilon", "ceiling_delta")
+    records = []
+    for entry in BudgetAccountant.open(given.ledger).entries:
+        record = asdict(entry) | dict.fromkeys(ceilings)
+        if entry.kind == RAISE:  # whoever sums the columns of the spends gets what was spent
+            record |= dict(zip(ceilings, (entry.epsilon, entry.delta), strict=True))
+            record |= {"epsilon": None, "delta": None}
+        records.append(record)
     if given.format == "json":
-        json.dump(entries, sys.stdout, indent=1)
+        json.dump(records, sys.stdout, indent=1)
         print()
-        return 0
-    table = csv.DictWriter(sys.stdout, (*FIELDS, *_CEILINGS), lineterminator="\n")
+        return
+    table = csv.DictWriter(sys.stdout, (*FIELDS, *ceilings), lineterminator="\n")
     table.writeheader()
-    table.writerows(map(_for_spreadsheets, entries))
-    return 0
-
-
-def _for_spreadsheets(entry):
-    return {name: cell(value) if isinstance(value, str) else value for name, value in entry.items()}
-
-
-def _exported(entry):
-    """Return an entry as a record whose ceilings, raised, are not in the columns of the spends."""
-    record = asdict(entry) | dict.fromkeys(_CEILINGS)
-    if entry.kind == RAISE:
-        ceiling = zip(_CEILINGS, (entry.epsilon, entry.delta), strict=True)
-        record |= {"epsilon": None, "delta": None} | dict(ceiling)
-    return record
+    for record in records:
+        table.writerow({k: cell(v) if isinstance(v, str) else v for k, v in record.items()})
 
 
 # The command that says of a pipeline which of its steps keep the guarantee.
@@ -555,11 +482,7 @@ def _exported(entry):
 
 def run_audit(given):
     """Print the report of a pipeline."""
-    say(check_private(_load(given.pipeline), strict=True))
-    return 0
-
-
-def _load(place):
+    place = given.pipeline
     module, separator, name = place.partition(":")
     if not separator or not name:
         raise ValueError(
@@ -576,4 +499,4 @@ def _load(place):
     found = getattr(imported, name)
     if not isinstance(found, BaseEstimator):
         raise ValueError(f"{place} is no estimator, but {found!r}.")
-    return found
+    say(check_private(found, strict=True))

@@ -11,26 +11,7 @@ from typing import get_args
 from .._version import __version__
 from ..exceptions import BudgetError, LeakError, LedgerError, Neighbors, PrivacyWarning
 from ..privacy.entries import COMPOSITIONS
-from .pages import (
-    AUDIT,
-    BARYCENTER,
-    BUDGET_STATUS,
-    COMPARE,
-    DISTANCE,
-    ERROR,
-    EVERYTHING,
-    GENERATE,
-    HEATMAP,
-    KMEANS,
-    MEASURE,
-    NEED_DELTA,
-    REFUSED,
-    SCHEMA,
-    SKETCH,
-    TABLE,
-    Page,
-    say,
-)
+from .pages import BUDGET_STATUS, ERROR, NEED_DELTA, PAGES, REFUSED, page, say
 
 # Commands, their options, and what becomes of errors.
 
@@ -55,16 +36,17 @@ def main(arguments: list[str] | None = None) -> int:
         0 for success, 2 for an error, 3 for a release that the budget refused or, in a dry run,
         would refuse.
     """
-    parser = _parser()
     asked = _shielded(sys.argv[1:] if arguments is None else arguments)
-    given, unknown = parser.parse_known_args(asked)
+    given, unknown = _parser().parse_known_args(asked)
     if unknown:  # the usage to show is that of the command, not that of all commands
         given.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", PrivacyWarning)
             warnings.showwarning = partial(_show_warning, given)
-            return given.run(given)
+            # what a command does is imported now, so that help and errors come at once
+            actions = import_module(".actions", __package__)
+            return getattr(actions, given.run)(given) or 0
     except BudgetError as error:
         return _fail(error, REFUSED)
     except LeakError as error:
@@ -77,27 +59,6 @@ def main(arguments: list[str] | None = None) -> int:
 def _shielded(arguments):
     """Put a blank before lists of numbers that begin with a minus, which are not options."""
     return [f" {text}" if _NEGATIVE.fullmatch(text) else text for text in arguments]
-
-
-def _parser():
-    options = EVERYTHING.options()
-    options.pop("help")
-    parser = argparse.ArgumentParser("skdp-bary", **options)
-    parser.add_argument("--version", action="version", version=f"skdp_bary {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    add_releases(commands)
-    add_budget(commands)
-    audit = commands.add_parser("audit", **AUDIT.options())
-    audit.add_argument(
-        "pipeline", metavar="MODULE:NAME", help="where the pipeline is, as mypackage.models:pipe"
-    )
-    audit.set_defaults(run=later("actions", "run_audit"), parser=audit)
-    schema = commands.add_parser("schema", **SCHEMA.options())
-    schema.add_argument("table", metavar="TABLE", help="a file ending in .csv, .csv.gz or .parquet")
-    _add_keep_columns(schema)
-    _add_out(schema, "a .yaml file; printed without", what="the schema")
-    schema.set_defaults(run=later("actions", "run_schema"), parser=schema)
-    return parser
 
 
 def _fail(error, status):
@@ -113,235 +74,218 @@ def _show_warning(given, message, category, filename, lineno, file=None, line=No
     say(f"skdp-bary: note: {text}", sys.stderr)
 
 
-# What a command does is imported when it is asked for, so that help and errors come at once.
+# Options, as the terms that argparse takes: read before anything heavy.
 
 
-def later(module, name):
-    """Return a function that calls one of a module of this folder, which is imported then."""
-
-    def call(*given):
-        return getattr(import_module(f".{module}", __package__), name)(*given)
-
-    return call
+def _named(metavar, text, **terms):
+    """Return the terms of an option with a value."""
+    return {"metavar": metavar, "help": text} | terms
 
 
-# Commands that release something about a table, and their options: read before anything heavy.
+def _whole(default, text):
+    return _named("N", f"{text} (default: {default})", type=int, default=default)
 
 
-def _number(default, what):
-    """Return the terms of an option that is a whole number."""
-    return {"type": int, "default": default, "metavar": "N", "help": f"{what} (default: {default})"}
+def _flag(text):
+    return {"action": "store_true", "help": text}
 
 
-_ROWS = {"--rows": _number(1000, "number of synthetic rows, which costs nothing")}
-_LABELS = {
-    "--label": {"metavar": "NAME", "help": "column that names the group of a row"},
-    "--classes": {"nargs": "+", "metavar": "LABEL", "help": "public set of groups"},
-}
-_PUBLIC = {"metavar": "FILE", "required": True, "help": "public table with the same columns"}
-_RELEASES = (  # name, page, options beside those that all have
-    ("measure", MEASURE, {}),
-    ("barycenter", BARYCENTER, {**_LABELS, "--atoms": _number(8, "number of points")}),
-    ("heatmap", HEATMAP, {"--resolution": _number(256, "cells along a side")}),
-    ("kmeans", KMEANS, {"--clusters": _number(8, "number of centers")}),
-    ("generate", GENERATE, _LABELS | _ROWS),
-    ("sketch", SKETCH, {}),
-    ("distance", DISTANCE, {"--reference": _PUBLIC}),
-)
+def _out(forms, what="the release"):
+    return {
+        "--out": _named("FILE", f"where {what} goes: {forms}"),
+        "--overwrite": _flag("replace a file that is there already"),
+    }
 
 
-def add_releases(commands):
-    """Add the commands that release something to the subparsers `commands`."""
-    for name, page, options in _RELEASES:
-        command = commands.add_parser(name, **page.options())
-        _add_rows(command.add_argument_group("rows"))
-        release = command.add_argument_group("release")
-        for option, terms in options.items():
-            release.add_argument(option, **terms)
-        if page is not DISTANCE:
-            _add_out(release, _FORMS.get(name, ".csv, .npz, .geojson or .png"))
-        privacy = command.add_argument_group("privacy")
-        _add_privacy(privacy, pure=page is HEATMAP, delta=_DELTAS.get(name, 0.0))
-        command.set_defaults(run=later("actions", "run_release"), release=name, parser=command)
-    _add_compare(commands)
-    _add_table(commands)
-
-
-_FORMS = {"generate": ".csv or .npz", "sketch": ".npz"}
-_DELTAS = dict.fromkeys(NEED_DELTA, 1e-6)
-
-
-def _add_compare(commands):
-    command = commands.add_parser("compare", **COMPARE.options())
-    rows = command.add_argument_group("rows")
-    _add_rows(rows, " or a sketch, .npz")
-    rows.add_argument("other", help="another one of the kind, with the same columns")
-    rows.add_argument(
-        "--n-min", type=int, nargs="+", metavar="N",
-        help="public lower bound of the number of persons of each table (default: bought)",
-    )  # fmt: skip
-    _add_privacy(command.add_argument_group("privacy"), pure=False, delta=0.0)
-    command.set_defaults(run=later("actions", "run_compare"), parser=command)
-
-
-def _add_table(commands):
-    command = commands.add_parser("table", **TABLE.options())
-    rows = command.add_argument_group("rows")
-    rows.add_argument("table", help=_TABLE)
-    rows.add_argument(
-        "--schema", metavar="FILE", required=True,
-        help="public .yaml or .json of what the columns can hold, see: skdp-bary schema",
-    )  # fmt: skip
-    _add_keep_columns(rows)
-    _add_persons(rows)
-    release = command.add_argument_group("release")
-    release.add_argument("--label", metavar="NAME", help="column that others are to predict")
-    release.add_argument("--rows", **_ROWS["--rows"])
-    _add_out(release, ".csv, .npz or .parquet")
-    _add_privacy(command.add_argument_group("privacy"), pure=False, delta=1e-6)
-    command.set_defaults(run=later("actions", "run_synthetic"), parser=command)
-
-
-def _add_keep_columns(group):
-    group.add_argument(
-        "--keep-columns", nargs="+", metavar="NAME", help="only these columns (default: all)"
-    )
+def _privacy(delta):
+    """Return the options of the guarantee; None: releases without a delta to choose."""
+    text = f"failure probability (default: {delta or 0:g})"
+    return {
+        "--epsilon": {"type": float, "default": 1.0, "help": "privacy loss (default: 1)"},
+        **({} if delta is None else {"--delta": {"type": float, "default": delta, "help": text}}),
+        "--neighbors": {
+            "choices": get_args(Neighbors),
+            "help": "what is protected (default: the ledger's, or add_remove)",
+        },
+        "--ledger": _named("FILE", "budget that is charged, see: skdp-bary budget create"),
+        "--note": _named("TEXT", "kept with the entry of the ledger, as 2026-03", default=""),
+        "--dry-run": _flag("print what it would cost, read and charge nothing"),
+    }
 
 
 _TABLE = "private table: .csv, .csv.gz or .parquet, with a line of column names"
+_KEEP = {"--keep-columns": _named("NAME", "only these columns (default: all)", nargs="+")}
+_COLUMNS = {
+    "--columns": _named("NAME", "columns that make a row (default: all)", nargs="+"),
+    "--bounds": _named(
+        "NAME=LOW:HIGH",
+        "public range of every column, as lon=-98:-97 lat=30:31; or LOW HIGH, two numbers or two "
+        "comma-separated lists",
+        nargs="+",
+    ),
+}
+_PERSONS = {
+    "--where": _named(
+        "RULE",
+        "keep the rows that meet a public rule, as 'month == 2026-03', 'date startswith 2026-03' "
+        "or 'age >= 18'; may be given again",
+        action="append",
+        default=[],
+    ),
+    "--drop-missing": _flag("leave out rows without a value in a column that is used"),
+    "--groups": _named("NAME", "column of person ids: protect persons, not rows"),
+    "--unit": _named(
+        "NAME", "what a person is, as in the ledger (default: the column of --groups)"
+    ),
+    "--n-hint": _named("N", "public guess at the number of persons", type=int),
+}
+_LABELS = {
+    "--label": _named("NAME", "column that names the group of a row"),
+    "--classes": _named("LABEL", "public set of groups", nargs="+"),
+}
+_ROWS = {"--rows": _whole(1000, "number of synthetic rows, which costs nothing")}
+_FORMS = ".csv, .npz, .geojson or .png"
+_RELEASES = {  # options beside those that all have
+    "measure": _out(_FORMS),
+    "barycenter": {**_LABELS, "--atoms": _whole(8, "number of points"), **_out(_FORMS)},
+    "heatmap": {"--resolution": _whole(256, "cells along a side"), **_out(_FORMS)},
+    "kmeans": {"--clusters": _whole(8, "number of centers"), **_out(_FORMS)},
+    "generate": _LABELS | _ROWS | _out(".csv or .npz"),
+    "sketch": _out(".npz"),
+    "distance": {
+        "--reference": _named("FILE", "public table with the same columns", required=True)
+    },
+}
 
 
-def _add_out(group, forms, what="the release"):
-    group.add_argument("--out", metavar="FILE", help=f"where {what} goes: {forms}")
-    group.add_argument(
-        "--overwrite", action="store_true", help="replace a file that is there already"
-    )
+def _parser():
+    everything = {name: terms for name, terms in PAGES[""].items() if name != "help"}
+    parser = argparse.ArgumentParser("skdp-bary", **everything)
+    parser.add_argument("--version", action="version", version=f"skdp_bary {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, options in _RELEASES.items():
+        delta = None if name == "heatmap" else 1e-6 if name in NEED_DELTA else 0.0
+        groups = {
+            "rows": {"table": {"help": _TABLE}, **_COLUMNS, **_PERSONS},
+            "release": options,
+            "privacy": _privacy(delta),
+        }
+        command = _add(commands, name, PAGES[name], "run_release", groups)
+        command.set_defaults(release=name, **({"delta": 0.0} if delta is None else {}))
+    sizes = "public lower bound of the number of persons of each table (default: bought)"
+    two = {
+        "table": {"help": f"{_TABLE} or a sketch, .npz"},
+        **_COLUMNS,
+        **_PERSONS,
+        "other": {"help": "another one of the kind, with the same columns"},
+        "--n-min": _named("N", sizes, type=int, nargs="+"),
+    }
+    groups = {"rows": two, "privacy": _privacy(0.0)}
+    _add(commands, "compare", PAGES["compare"], "run_compare", groups)
+    schema = "public .yaml or .json of what the columns can hold, see: skdp-bary schema"
+    groups = {
+        "rows": {
+            "table": {"help": _TABLE},
+            "--schema": _named("FILE", schema, required=True),
+            **_KEEP,
+            **_PERSONS,
+        },
+        "release": {
+            "--label": _named("NAME", "column that others are to predict"),
+            **_ROWS,
+            **_out(".csv, .npz or .parquet"),
+        },
+        "privacy": _privacy(1e-6),
+    }
+    _add(commands, "table", PAGES["table"], "run_synthetic", groups)
+    budget = commands.add_parser("budget", **PAGES["budget"])
+    actions = budget.add_subparsers(metavar="ACTION", required=True)
+    for name, (text, options, example) in _ACTIONS.items():
+        example = f"  skdp-bary budget {name} {example}\n"
+        about = page(text, f"{text[0].upper()}{text[1:]}.", example, BUDGET_STATUS)
+        _add(actions, name, about, "raise_" if name == "raise" else name, {None: options})
+    place = {"pipeline": _named("MODULE:NAME", "where the pipeline is, as mypackage.models:pipe")}
+    _add(commands, "audit", PAGES["audit"], "run_audit", {None: place})
+    written = {
+        "table": _named("TABLE", "a file ending in .csv, .csv.gz or .parquet"),
+        **_KEEP,
+        **_out("a .yaml file; printed without", "the schema"),
+    }
+    _add(commands, "schema", PAGES["schema"], "run_schema", {None: written})
+    return parser
 
 
-def _add_rows(group, others=""):
-    add = group.add_argument
-    add("table", help=_TABLE + others)
-    add("--columns", nargs="+", metavar="NAME", help="columns that make a row (default: all)")
-    add("--bounds", nargs="+", metavar="NAME=LOW:HIGH",
-        help="public range of every column, as lon=-98:-97 lat=30:31; or LOW HIGH, two numbers or "
-        "two comma-separated lists")  # fmt: skip
-    _add_persons(group)
-
-
-def _add_persons(group):
-    add = group.add_argument
-    add("--where", action="append", default=[], metavar="RULE",
-        help="keep the rows that meet a public rule, as 'month == 2026-03', 'date startswith "
-        "2026-03' or 'age >= 18'; may be given again")  # fmt: skip
-    add("--drop-missing", action="store_true",
-        help="leave out rows without a value in a column that is used")  # fmt: skip
-    add("--groups", metavar="NAME", help="column of person ids: protect persons, not rows")
-    add("--unit", metavar="NAME",
-        help="what a person is, as in the ledger (default: the column of --groups)")  # fmt: skip
-    add("--n-hint", type=int, metavar="N", help="public guess at the number of persons")
-
-
-def _add_privacy(group, pure, delta):
-    """Add the options of the guarantee; `pure` releases have no delta to choose."""
-    add = group.add_argument
-    add("--epsilon", type=float, default=1.0, help="privacy loss (default: 1)")
-    if pure:
-        group.set_defaults(delta=0.0)
-    else:
-        add("--delta", type=float, default=delta,
-            help=f"failure probability (default: {delta:g})")  # fmt: skip
-    add("--neighbors", choices=get_args(Neighbors), default=None,
-        help="what is protected (default: the ledger's, or add_remove)")  # fmt: skip
-    add("--ledger", metavar="FILE", help="budget that is charged, see: skdp-bary budget create")
-    add("--note", default="", metavar="TEXT", help="kept with the entry of the ledger, as 2026-03")
-    add("--dry-run", action="store_true", help="print what it would cost, read and charge nothing")
+def _add(commands, name, about, run, groups):
+    """Add a command that runs one of the actions; its options by the title of their group."""
+    command = commands.add_parser(name, **about)
+    command.set_defaults(run=run, parser=command)
+    for title, options in groups.items():
+        group = command.add_argument_group(title) if title else command
+        for option, terms in options.items():
+            group.add_argument(option, **terms)
+    return command
 
 
 # Commands for the owner of a budget.
 
-_LEDGER = "ledger file, or postgresql://user@host/database#budget"
-_BUDGET = Page(
-    "create, read, raise and check budgets",
-    """\
-Budgets kept in ledger files or on a PostgreSQL server, whose password belongs into a password file
-and not into the address. Every release that is given --ledger is charged to the budget, and refused
-when it does not fit.""",
-    """\
-  skdp-bary budget create budget.db --epsilon 2 --delta 1e-6
-  skdp-bary budget show postgresql://analyst@host/database#clinic
-  skdp-bary budget receipt budget.db > receipt.json
-  skdp-bary budget verify budget.db --receipt receipt.json
-  skdp-bary budget backup budget.db copy.db
-""",
-    BUDGET_STATUS,
-)
-
-
-def add_budget(commands):
-    """Add ``budget`` and its commands to the subparsers `commands`."""
-    budget = commands.add_parser("budget", **_BUDGET.options())
-    actions = budget.add_subparsers(metavar="ACTION", required=True)
-    _add_create(actions)
-    _add(actions, "show", "print the entries and what is left")
-    _add_raise(actions)
-    _add(actions, "receipt", "print a receipt of all entries, to be kept elsewhere")
-    verify = _add(actions, "verify", "check that a ledger is whole", "--receipt r.json")
-    verify.add_argument(
-        "--receipt", metavar="FILE", help="and that it holds all entries of a receipt"
-    )
-    backup = _add(actions, "backup", "write a backup that cannot be spent from", "copy.db")
-    backup.add_argument("copy", help="file to be made")
-    _add_restore(actions)
-    export = _add(actions, "export", "print the entries as CSV or JSON", "--format json")
-    export.add_argument("--format", choices=["csv", "json"], default="csv")
-
-
-def _add_create(actions):
-    create = _add(actions, "create", "make a ledger with a ceiling", "--epsilon 2")
-    create.add_argument("--epsilon", type=float, required=True, help="ceiling of the privacy loss")
-    create.add_argument(
-        "--delta", type=float, default=0.0, help="ceiling of the failure probability (default: 0)"
-    )
-    create.add_argument("--neighbors", choices=get_args(Neighbors), default="add_remove")
-    create.add_argument("--composition", choices=COMPOSITIONS, default="sum")
-    create.add_argument(
-        "--unit", metavar="NAME", help="what a person is, as patient_id: others are refused"
-    )
-    create.add_argument(
-        "--file-group", metavar="GROUP", help="group of this computer that may spend from the file"
-    )
-
-
-def _add_raise(actions):
-    text = "raise the ceiling, by an entry that says who and why; it cannot be lowered"
-    raise_ = _add(actions, "raise", text, '--epsilon 3 --who "M. Curie" --note "year 2"')
-    raise_.add_argument("--epsilon", type=float, required=True, help="new ceiling")
-    raise_.add_argument("--delta", type=float, default=None, help="new ceiling (default: as it is)")
-    raise_.add_argument("--who", default="", help="who decided it, kept with the entry")
-    raise_.add_argument("--note", default="", help="why, kept with the entry")
-
-
-def _add_restore(actions):
-    text = "put a backup in the place of a ledger file that was lost"
-    page = Page(
-        text,
-        "Put a backup in the place of a ledger file that was lost. What was charged after the "
-        "backup was made has to be charged again.",
-        '  skdp-bary budget restore copy.db budget.db --who "M. Curie"\n',
-        BUDGET_STATUS,
-    )
-    restore = actions.add_parser("restore", **page.options())
-    restore.add_argument("copy", help="what backup wrote, or a refused ledger file that was moved")
-    restore.add_argument("ledger", help="ledger file to be made")
-    restore.add_argument("--who", default="", help="who decided it, kept with the entry")
-    restore.add_argument("--note", default="", help="why, kept with the entry")
-    restore.set_defaults(run=later("actions", "restore"), parser=restore)
-
-
-def _add(actions, name, text, options=""):
-    example = f"  skdp-bary budget {name} budget.db {options}".rstrip() + "\n"
-    page = Page(text, f"{text[0].upper()}{text[1:]}.", example, BUDGET_STATUS)
-    action = actions.add_parser(name, **page.options())
-    action.add_argument("ledger", help=_LEDGER)
-    action.set_defaults(run=later("actions", "raise_" if name == "raise" else name), parser=action)
-    return action
+_LEDGER = {"ledger": {"help": "ledger file, or postgresql://user@host/database#budget"}}
+_WHO = {"--who": {"default": "", "help": "who decided it, kept with the entry"}}
+_NOTE = {"--note": {"default": "", "help": "why, kept with the entry"}}
+_ACTIONS = {  # what it does, options, an example
+    "create": (
+        "make a ledger with a ceiling",
+        {
+            **_LEDGER,
+            "--epsilon": {"type": float, "required": True, "help": "ceiling of the privacy loss"},
+            "--delta": {
+                "type": float,
+                "default": 0.0,
+                "help": "ceiling of the failure probability (default: 0)",
+            },
+            "--neighbors": {"choices": get_args(Neighbors), "default": "add_remove"},
+            "--composition": {"choices": COMPOSITIONS, "default": "sum"},
+            "--unit": _named("NAME", "what a person is, as patient_id: others are refused"),
+            "--file-group": _named("GROUP", "group of this computer that may spend from the file"),
+        },
+        "budget.db --epsilon 2",
+    ),
+    "show": ("print the entries and what is left", _LEDGER, "budget.db"),
+    "raise": (
+        "raise the ceiling, by an entry that says who and why; it cannot be lowered",
+        {
+            **_LEDGER,
+            "--epsilon": {"type": float, "required": True, "help": "new ceiling"},
+            "--delta": {"type": float, "help": "new ceiling (default: as it is)"},
+            **_WHO,
+            **_NOTE,
+        },
+        'budget.db --epsilon 3 --who "M. Curie" --note "year 2"',
+    ),
+    "receipt": ("print a receipt of all entries, to be kept elsewhere", _LEDGER, "budget.db"),
+    "verify": (
+        "check that a ledger is whole",
+        {**_LEDGER, "--receipt": _named("FILE", "and that it holds all entries of a receipt")},
+        "budget.db --receipt r.json",
+    ),
+    "backup": (
+        "write a backup that cannot be spent from",
+        {**_LEDGER, "copy": {"help": "file to be made"}},
+        "budget.db copy.db",
+    ),
+    "restore": (
+        "put a backup in the place of a ledger file that was lost; charge again what was charged "
+        "after the backup was made",
+        {
+            "copy": {"help": "what backup wrote, or a refused ledger file that was moved"},
+            "ledger": {"help": "ledger file to be made"},
+            **_WHO,
+            **_NOTE,
+        },
+        'copy.db budget.db --who "M. Curie"',
+    ),
+    "export": (
+        "print the entries as CSV or JSON",
+        {**_LEDGER, "--format": {"choices": ["csv", "json"], "default": "csv"}},
+        "budget.db --format json",
+    ),
+}

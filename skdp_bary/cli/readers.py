@@ -8,10 +8,10 @@ import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from itertools import compress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from ..exceptions import import_optional
 
 BLOCK_BYTES = 1 << 23
 _WORKERS = 4
-_END = b"\n"[0]
 _RAGGED = "has lines with more or fewer cells than the line of column names"
 
 
@@ -32,8 +31,6 @@ class CsvFile:
     ----------
     path : str
         Compressed if it ends in .gz.
-    kept : RowFilter or None, default=None
-        Which rows are read; None: all.
     block_bytes : int, default=2**23
         How much is read at a time; a longer line is an error.
 
@@ -41,21 +38,22 @@ class CsvFile:
     ----------
     names : list of str
         Content of the first line.
+    kept : RowFilter or None
+        Which rows are read, see :func:`keep_rows`; None: all.
     """
 
-    def __init__(self, path, kept=None, block_bytes=BLOCK_BYTES):
+    kept = None
+
+    def __init__(self, path, block_bytes=BLOCK_BYTES):
         import_optional("pyarrow.csv", "cli", "skdp-bary")
         self.path = path
         self._block_bytes = block_bytes
         self._size = max(Path(path).stat().st_size, 1)
         first, _ = next(self._blocks(), (b"\n", 0.0))  # of the lines after it nothing is asked
         line = _normal(first[: first.find(b"\n") + 1], path).removesuffix(b"\n")
-        self.names = _names(_text_of(line, path), path)
+        self.names = _names(line, path)
         if not self.names:
             raise ValueError(f"{path} must begin with a line of column names, such as lon,lat.")
-        if kept is not None:
-            kept.check(self.names, path)
-        self._kept = kept
 
     def batches(self, numbers, texts):
         """Yield the rows in batches, as :class:`Batch`.
@@ -67,39 +65,33 @@ class CsvFile:
         """
         arrow = import_optional("pyarrow", "cli", "skdp-bary")
         parse = _Parser(self.path, self.names, numbers, texts)
-        if self._kept is not None:
-            look = _Parser(self.path, self.names, [], self._kept.columns)
-            parse = partial(_parse_kept, parse, look, self._kept)
+        if self.kept is not None:
+            look = _Parser(self.path, self.names, [], self.kept.columns)
+            parse = partial(_parse_kept, parse, look, self.kept)
         workers = max(1, min(_WORKERS, arrow.cpu_count()))
         waiting = deque()
         with ThreadPoolExecutor(workers) as pool:
-            for block, share in self._lines():
-                waiting.append((pool.submit(parse, block), share))
+            for place, (block, share) in enumerate(self._blocks()):
+                rest = block if place else block[block.find(b"\n") + 1 :]  # without the names
+                if rest:
+                    waiting.append(pool.submit(parse, rest, share))
                 if len(waiting) > workers:
-                    yield _finished(waiting)
+                    yield waiting.popleft().result()
             while waiting:
-                yield _finished(waiting)
+                yield waiting.popleft().result()
 
-    def tables(self, names):
-        """Yield Arrow tables of some columns as text, and the share of the file that was read.
+    def tables(self, names, texts):
+        """Yield batches whose ``X`` is an Arrow table of some columns, as text.
 
-        An empty cell is a missing value; there are no words for one.
+        An empty cell is a missing value; there are no words for one. Columns of `texts` are read
+        beside, with cells as they are written.
         """
         arrow = import_optional("pyarrow", "cli", "skdp-bary")
         compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
-        none = arrow.scalar(None, arrow.string())
-        for batch in self.batches([], names):
-            texts = [compute.if_else(compute.equal(text, ""), none, text) for text in batch.texts]
-            yield arrow.table(texts, names=names), batch.share
-
-    def _lines(self):
-        """Yield blocks without the line of column names."""
-        names_are_read = False
-        for block, share in self._blocks():
-            rest = block if names_are_read else block[block.find(b"\n") + 1 :]
-            names_are_read = True
-            if rest:
-                yield rest, share
+        none, n = arrow.scalar(None, arrow.string()), len(names)
+        for batch in self.batches([], [*names, *texts]):
+            found = [compute.if_else(compute.equal(t, ""), none, t) for t in batch.texts[:n]]
+            yield Batch(arrow.table(found, names=names), batch.texts[n:], batch.share)
 
     def _blocks(self):
         """Yield whole lines, and the share of the file that has been read."""
@@ -128,17 +120,11 @@ class CsvFile:
             ) from None
 
 
-def _parse_kept(parse, look, kept, block):
+def _parse_kept(parse, look, kept, block, share):
     """Parse the lines of a block that are kept, each by its own cells."""
-    mask = kept.mask(look(block)[1])
+    mask = kept.mask(look(block, share).texts)
     lines = _normal(block, parse.path).splitlines(keepends=True)
-    return parse(b"".join(compress(lines, mask)))
-
-
-def _finished(waiting):
-    parsed, share = waiting.popleft()
-    X, texts = parsed.result()
-    return Batch(X, texts, share)
+    return parse(b"".join(compress(lines, mask)), share)
 
 
 def _normal(block, path):
@@ -164,37 +150,32 @@ def _error(path, what):
     return ValueError(f"{path} {what}.")
 
 
+_MARKS = {  # that of UTF-32 begins with that of UTF-16
+    "UTF-32": (BOM_UTF32_LE, BOM_UTF32_BE),
+    "UTF-16": (BOM_UTF16_LE, BOM_UTF16_BE),
+}
+
+
 def _without_mark(piece, path):
     """Refuse other encodings by name; drop the mark that some programs put before UTF-8."""
-    marks = {
-        "UTF-32": (BOM_UTF32_LE, BOM_UTF32_BE),
-        "UTF-16": (BOM_UTF16_LE, BOM_UTF16_BE),
-    }
-    for encoding, starts in marks.items():
-        if piece.startswith(starts):
+    for encoding, marks in _MARKS.items():
+        if piece.startswith(marks):
             raise ValueError(
                 f"{path} must be UTF-8, got {encoding}. Convert it: iconv -f {encoding} -t UTF-8."
             )
     return piece.removeprefix(BOM_UTF8)
 
 
-def _text_of(line, path):
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        pass  # it holds the line, which may be somebody's, so it is no context of the error
-    raise ValueError(f"The column names of {path} are not encoded in UTF-8.")
-
-
 def _names(line, path):
+    """Return the cells of the first line; no error holds it, as it may be somebody's row."""
     try:
-        return next(csv.reader([line], strict=True), [])
-    except csv.Error:
-        pass  # nothing is wrong with quotes here: a cell is too long
-    most = csv.field_size_limit()
-    raise ValueError(
-        f"The first line of {path} has a column name of more than {most:,} characters."
-    )
+        return next(csv.reader([line.decode()], strict=True), [])
+    except UnicodeDecodeError:
+        reason = f"The column names of {path} are not encoded in UTF-8."
+    except csv.Error:  # its quotes are whole, so a cell is too long
+        most = csv.field_size_limit()
+        reason = f"The first line of {path} has a column name of more than {most:,} characters."
+    raise ValueError(reason)
 
 
 class _Parser:
@@ -209,24 +190,24 @@ class _Parser:
         self._types = dict.fromkeys(self._numbers, self._arrow.float64())
         self._types |= dict.fromkeys(self._texts, self._arrow.string())
 
-    def __call__(self, block):
-        """Return an array of the numbers, and a list of Arrow arrays of the texts."""
+    def __call__(self, block, share):
+        """Return the batch of a block."""
         block = _normal(block, self.path)
         if not block:  # no line was kept
             none = self._arrow.array([], self._arrow.string())
-            return np.empty((0, len(self._numbers))), [none] * len(self._texts)
+            return Batch(np.empty((0, len(self._numbers))), [none] * len(self._texts), share)
         try:
             table = self._read(block, self._types)
         except self._arrow.ArrowInvalid:
             table = None  # Arrow's own message quotes the line, so it is no context of the error
         if table is None:
             raise self._reason(block)
-        if table.num_rows != np.count_nonzero(np.frombuffer(block, np.uint8) == _END):
+        if table.num_rows != np.count_nonzero(np.frombuffer(block, np.uint8) == _LINE_END):
             raise RuntimeError("Arrow and this package disagree about where lines end.")
         X = np.empty((table.num_rows, len(self._numbers)))
         for place, (key, name) in enumerate(self._numbers.items()):
             X[:, place] = finite_numbers(table[key], name, self.path)
-        return X, [table[key].combine_chunks() for key in self._texts]
+        return Batch(X, [table[key].combine_chunks() for key in self._texts], share)
 
     def _read(self, block, types):
         return self._csv.read_csv(
@@ -274,7 +255,7 @@ class _Parser:
 
 # Where the quotes of a CSV file stand, found for sixty-four bytes at a time.
 
-_COMMA, _QUOTE, _QUOTES_END = b","[0], b'"'[0], b"\n"[0]
+_COMMA, _QUOTE, _LINE_END = b',"\n'
 
 
 def quotes_are_whole(block):
@@ -288,31 +269,39 @@ def quotes_are_whole(block):
         Whole lines.
     """
     data = np.frombuffer(block, np.uint8)
-    quotes, ends, edges = (_words(data == sign) for sign in (_QUOTE, _QUOTES_END, _COMMA))
-    edges |= quotes | ends
-    # set the bits up to which, and with which, an odd number is set
-    odd = quotes.copy()
-    for width in (1, 2, 4, 8, 16, 32):
-        odd ^= odd << np.uint64(width)
-    odd_after = np.bitwise_xor.accumulate(odd >> np.uint64(63))
-    odd[1:] ^= -odd_after[:-1]  # all ones where the words before hold an odd number
-    within = odd
-    beginning, ending = quotes & within, quotes & ~within
-    # set the bits after those that are set; the first one stands after the end of a line
-    found = edges << np.uint64(1)
-    found[1:] |= edges[:-1] >> np.uint64(63)
-    found[0] |= np.uint64(1)
-    wrong = beginning & ~found
-    wrong |= ending & ~_before(edges)
+    commas, quotes, ends = (_words(data == sign) for sign in (_COMMA, _QUOTE, _LINE_END))
+    edges = commas | quotes | ends
+    within = _odd_so_far(quotes)
+    wrong = quotes & within & ~_after(edges)  # begins a cell, but not at its edge
+    wrong |= quotes & ~within & ~_before(edges)
     wrong |= within & ends
     return not wrong.any()
 
 
 def _words(found):
+    """Return one bit for every byte, the first in the lowest bit of the first word."""
     bits = np.packbits(found, bitorder="little")
     words = np.zeros(-(-len(bits) // 8), "<u8")
     words.view(np.uint8)[: len(bits)] = bits
     return words
+
+
+def _odd_so_far(words):
+    """Set the bits up to which, and with which, an odd number is set."""
+    odd = words.copy()
+    for width in (1, 2, 4, 8, 16, 32):
+        odd ^= odd << np.uint64(width)
+    odd_after = np.bitwise_xor.accumulate(odd >> np.uint64(63))
+    odd[1:] ^= -odd_after[:-1]  # all ones where the words before hold an odd number
+    return odd
+
+
+def _after(words):
+    """Set the bits after those that are set, and the first, which no line is before."""
+    found = words << np.uint64(1)
+    found[1:] |= words[:-1] >> np.uint64(63)
+    found[0] |= np.uint64(1)
+    return found
 
 
 def _before(words):
@@ -325,35 +314,28 @@ def _before(words):
 # Columns of files: numbers that are finite, and text exactly as it is written.
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Some rows of a file.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
+    X : ndarray of shape (n_rows, n_columns) or Arrow table
     texts : list of Arrow arrays
         Of the columns that are text.
     share : float
         How much of the file has been read, by bytes.
     """
 
-    X: np.ndarray
+    X: Any
     texts: list
     share: float
-
-    def __len__(self):
-        return len(self.X)
 
 
 def finite_numbers(column, name, path):
     """Return an Arrow column of float64 as an array, refusing nulls, NaN and infinities."""
-    if column.null_count:
+    if column.null_count or not np.isfinite(column.to_numpy()).all():
         raise missing(name, path)
-    numbers = column.to_numpy()
-    if not np.isfinite(numbers).all():
-        raise missing(name, path)
-    return numbers
+    return column.to_numpy()
 
 
 def missing(name, path):
@@ -391,7 +373,7 @@ class RowFilter:
         Columns in which no value may be missing.
     """
 
-    def __init__(self, rules, filled=()):
+    def __init__(self, rules, filled):
         self._rules = []
         for rule in rules:
             found = _RULE.fullmatch(rule.strip())
@@ -407,17 +389,8 @@ class RowFilter:
                     "--where 'date startswith 2026-03'."
                 )
             self._rules.append((name, partial(_meets, starts or sign, value)))
-        self._rules += [(name, _is_there) for name in filled]
+        self._rules += [(name, lambda t: t.strip().lower() not in _MISSING) for name in filled]
         self.columns = list(dict.fromkeys(name for name, _ in self._rules))
-
-    def check(self, names, path):
-        """Raise where a file has no such column."""
-        for name in self.columns:
-            if name not in names:
-                raise ValueError(
-                    f"{path} has no column {name!r}, which --where names. See its names with: "
-                    f"skdp-bary schema {path}"
-                )
 
     def mask(self, texts):
         """Return which rows are kept, by the text of their cells in ``columns``, in order."""
@@ -441,8 +414,21 @@ def _meets(sign, value, text):
     return equal == (sign == "==")
 
 
-def _is_there(text):
-    return text.strip().lower() not in _MISSING
+def keep_rows(file, rules, filled):
+    """Let a file yield only the rows that meet the rules and have values in some columns."""
+    kept = RowFilter(rules, filled)
+    require_columns(file, kept.columns, "--where names")
+    file.kept = kept if kept.columns else None
+
+
+def require_columns(file, names, who):
+    """Raise where a file has no column that someone names."""
+    for name in names:
+        if name not in file.names:
+            raise ValueError(
+                f"{file.path} has no column {name!r}, which {who}. See its names with: skdp-bary "
+                f"schema {file.path}"
+            )
 
 
 def _as_number(text):
@@ -469,25 +455,24 @@ class ParquetFile:
     Parameters
     ----------
     path : str
-    kept : RowFilter or None, default=None
-        Which rows are read; None: all.
 
     Attributes
     ----------
     names : list of str
+    kept : RowFilter or None
+        Which rows are read, see :func:`keep_rows`; None: all.
     """
 
-    def __init__(self, path, kept=None):
+    kept = None
+
+    def __init__(self, path):
         self.path = path
         self._arrow = import_optional("pyarrow", "cli", "skdp-bary")
         self._compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
         self._parquet = import_optional("pyarrow.parquet", "cli", "skdp-bary")
         Path(path).stat()
-        self._schema = self._guarded(lambda: self._parquet.read_schema(path))
+        self._schema = self._guarded(self._parquet.read_schema, path)
         self.names = self._schema.names
-        if kept is not None:
-            kept.check(self.names, path)
-        self._kept = kept
 
     def batches(self, numbers, texts):
         """Yield the rows in batches, as :class:`Batch`.
@@ -499,52 +484,54 @@ class ParquetFile:
         """
         self._check_types(numbers, texts)
         for batch, share in self._read([*numbers, *texts]):
-            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
             X = np.empty((batch.num_rows, len(numbers)))
             for place, name in enumerate(numbers):
-                values = self._compute.cast(columns[name], self._arrow.float64(), safe=False)
+                values = self._compute.cast(batch[name], self._arrow.float64(), safe=False)
                 X[:, place] = finite_numbers(values, name, self.path)
-            yield Batch(X, [self._text(columns[name], name) for name in texts], share)
+            yield Batch(X, [self._text(batch, name) for name in texts], share)
 
-    def tables(self, names):
-        """Yield Arrow tables of some columns, by their types in the file, and the share read."""
-        for batch, share in self._read(names):
-            yield self._arrow.Table.from_batches([batch]).select(names), share
+    def tables(self, names, texts):
+        """Yield batches whose ``X`` is an Arrow table of some columns, by their types in the file.
+
+        Columns of `texts` are read beside, as text.
+        """
+        self._check_types([], texts)
+        for batch, share in self._read([*names, *texts]):
+            table = self._arrow.Table.from_batches([batch]).select(names)
+            yield Batch(table, [self._text(batch, name) for name in texts], share)
 
     def _read(self, names):
         """Yield record batches of the rows that are kept, and the share that was read."""
-        looked_at = [] if self._kept is None else self._kept.columns
+        looked_at = [] if self.kept is None else self.kept.columns
         columns = list(dict.fromkeys([*names, *looked_at]))
-        with self._guarded(lambda: self._parquet.ParquetFile(self.path)) as file:
+        with self._guarded(self._parquet.ParquetFile, self.path) as file:
             groups = range(file.num_row_groups)
             for group in groups:
                 read = file.iter_batches(_BATCH_ROWS, [group], columns)
-                while (batch := self._guarded(lambda read=read: next(read, None))) is not None:
-                    if looked_at:
-                        batch = self._guarded(lambda batch=batch: self._only_kept(batch))
+                while (batch := self._guarded(self._next, read)) is not None:
                     yield batch, (group + 1) / len(groups)
 
-    def _only_kept(self, batch):
-        texts = [
-            self._compute.cast(batch[name], self._arrow.string()).fill_null("")
-            for name in self._kept.columns
-        ]
-        return batch.filter(self._arrow.array(self._kept.mask(texts)))
+    def _next(self, read):
+        batch = next(read, None)
+        if batch is None or self.kept is None:
+            return batch
+        cells = (self._compute.cast(batch[n], self._arrow.string()) for n in self.kept.columns)
+        mask = self.kept.mask([texts.fill_null("") for texts in cells])
+        return batch.filter(self._arrow.array(mask))
 
-    def _text(self, column, name):
-        if column.null_count:
+    def _text(self, batch, name):
+        if batch[name].null_count:
             raise ValueError(
                 f"The column {name!r} of {self.path} has missing values. Ids and labels must be "
                 "there in every row."
             )
-        return self._compute.cast(column, self._arrow.string())
+        return self._compute.cast(batch[name], self._arrow.string())
 
     def _check_types(self, numbers, texts):
         types = self._arrow.types
         readable = (types.is_integer, types.is_boolean)
         for name in numbers:
-            kinds = (*readable, types.is_floating, types.is_decimal)
-            if not self._is_one_of(name, kinds):
+            if not self._is_one_of(name, (*readable, types.is_floating, types.is_decimal)):
                 raise not_numbers(name, self.path)
         for name in texts:
             if not self._is_one_of(name, (*readable, types.is_string, types.is_large_string)):
@@ -559,10 +546,10 @@ class ParquetFile:
             kind = kind.value_type
         return any(is_kind(kind) for is_kind in kinds)
 
-    def _guarded(self, read):
-        """Call `read`; errors of the file quote none of its content."""
+    def _guarded(self, read, *given):
+        """Read something; errors of the file quote none of its content."""
         try:
-            return read()
+            return read(*given)
         except (self._arrow.ArrowException, OSError):
             pass  # its text quotes the file, so it is no context of the error either
         raise ValueError(f"{self.path} is no Parquet file, or is damaged.")

@@ -9,7 +9,7 @@ import numpy as np
 from ..exceptions import import_optional
 from ..geometry.bounds import check_domain
 from ..values import names_somebody, unquoted
-from .readers import Batch, CsvFile, ParquetFile, RowFilter
+from .readers import Batch, CsvFile, ParquetFile, keep_rows
 
 # Tables on disk, read in batches.
 
@@ -28,14 +28,14 @@ class Table:
     label, groups : str or None
         Column of the labels, and of the person IDs.
     rules : list of str, default=()
-        Of the rows that are kept, see ``RowFilter``.
+        Of the rows that are kept, see :func:`skdp_bary.cli.readers.keep_rows`.
     drop_missing : bool, default=False
         Whether rows without a value in a column that is used are left out.
     """
 
     def __init__(self, path, columns=None, label=None, groups=None, rules=(), drop_missing=False):
         self._file = open_file(path)
-        self._path, self._label, self._groups = path, label, groups
+        self._label = label
         self._texts = [name for name in (label, groups) if name is not None]
         present = self._file.names
         refuse_doubles(f"the first line of {path}", present)
@@ -50,9 +50,7 @@ class Table:
                 raise ValueError(f"{path} has no column {name!r}{_listed(present)}")
         if columns is None:
             _refuse_what_is_no_feature(self.columns, path)
-        if rules or drop_missing:
-            used = [*self.columns, *self._texts] if drop_missing else []
-            self._file = open_file(path, RowFilter(rules, used))
+        keep_rows(self._file, rules, [*self.columns, *self._texts] if drop_missing else [])
 
     def chunks(self):
         """Yield ``X`` or ``(X, y)``, saying on a terminal how far it is."""
@@ -67,30 +65,22 @@ class Table:
     def read(self):
         """Return rows, labels and person IDs of the whole table, IDs as Arrow arrays of text."""
         batches = list(self._batches())
-        X = np.concatenate([np.empty((0, len(self.columns))), *(batch.X for batch in batches)])
-        y = None
-        if self._label is not None:
-            y = np.concatenate([np.empty(0, dtype=object), *(_labels(b.texts[0]) for b in batches)])
+        X = np.concatenate([batch.X for batch in batches])
+        y = self._label and np.concatenate([_labels(batch.texts[0]) for batch in batches])
         return X, y, [batch.texts[-1] for batch in batches]
 
     def _batches(self):
         batches = self._file.batches(self.columns, self._texts)
-        arrow = import_optional("pyarrow", "cli", "skdp-bary")
-        none = [arrow.array([], arrow.string())] * len(self._texts)
-        no_rows = Batch(np.empty((0, len(self.columns))), none, 1.0)
-        for batch in watched(((batch, batch.share) for batch in batches), no_rows):
-            for name, texts in zip(self._texts, batch.texts, strict=True):
-                refuse_empty(name, texts, self._path)
-            yield batch
+        return watched(self._file, batches, self._texts, np.empty((0, len(self.columns))))
 
 
-def open_file(path, kept=None):
+def open_file(path):
     """Return a file whose columns can be read, by the ending of its name."""
     if Path(path).exists() and not Path(path).is_file():
         raise ValueError(
             f"{path} must be a regular file: a table is read more than once. Copy it first."
         )
-    return (ParquetFile if Path(path).suffix == ".parquet" else CsvFile)(path, kept)
+    return (ParquetFile if Path(path).suffix == ".parquet" else CsvFile)(path)
 
 
 def numbered(ids):
@@ -103,37 +93,36 @@ def numbered(ids):
     return whole.dictionary_encode().indices.to_numpy()
 
 
-def watched(pieces, no_rows):
-    """Yield pieces of a file, saying on a terminal how far it is.
+def watched(file, batches, texts, no_rows):
+    """Yield batches of a file, at least one, saying on a terminal how far it is.
 
     Parameters
     ----------
-    pieces : iterable of (piece, share)
-        With how much of the file was read with it.
+    file : CsvFile or ParquetFile
+    batches : iterable of Batch
+    texts : list of str
+        Columns of IDs or labels, which may have no empty cells.
     no_rows : object
-        What a piece without rows is: the only one where the file has none.
+        Rows of the only batch where the file has none.
     """
-    shown, found = None, False
-    for piece, share in pieces:
-        percent = int(100 * share) // _SHOWN_PERCENT * _SHOWN_PERCENT
+    arrow = import_optional("pyarrow", "cli", "skdp-bary")
+    compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
+    shown, batch = None, None
+    for batch in batches:
+        percent = int(100 * batch.share) // _SHOWN_PERCENT * _SHOWN_PERCENT
         if percent != shown:
             _say(f"\rread {percent} % of the file")
             shown = percent
-        found = True
-        yield piece
-    if not found:
-        yield no_rows
+        for name, cells in zip(texts, batch.texts, strict=True):
+            if compute.any(compute.equal(cells, "")).as_py():
+                raise ValueError(
+                    f"The column {name!r} of {file.path} has empty cells. Ids and labels must be "
+                    "there in every row."
+                )
+        yield batch
+    if batch is None:
+        yield Batch(no_rows, [arrow.array([], arrow.string())] * len(texts), 1.0)
     _say("\n")
-
-
-def refuse_empty(name, texts, path):
-    """Raise where IDs or labels, an Arrow array of text, are empty."""
-    compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
-    if compute.any(compute.equal(texts, "")).as_py():
-        raise ValueError(
-            f"The column {name!r} of {path} has empty cells. Ids and labels must be there in every "
-            "row."
-        )
 
 
 def refuse_doubles(where, names):
@@ -164,8 +153,7 @@ def _refuse_what_is_no_feature(names, path):
                 f"The column {name!r} of {path} looks like an id, and would be used as a feature. "
                 "Name the columns that make a row with --columns."
             )
-    counted = [str(place) for place in range(len(names))]
-    if any(map(_is_number, names)) and names != counted:
+    if any(map(_is_number, names)) and names != [str(place) for place in range(len(names))]:
         raise ValueError(
             f"The first line of {path} must hold the names of the columns, and has a number. If it "
             "is a name, name the columns that make a row with --columns."
@@ -216,34 +204,33 @@ def read_bounds(given, columns, named):
     if len(given) != 2:
         raise ValueError(f"--bounds must be {_SPELLINGS}, got {' '.join(given)}.")
     low, high = ([_number(number) for number in text.split(",")] for text in given)
-    for corner in (low, high):
-        if len(corner) not in (1, len(columns)):
-            raise ValueError(
-                f"--bounds must be {_SPELLINGS}, two lists of {len(columns)} for the columns "
-                f"{', '.join(columns)}; got {' '.join(given)}."
-                + ("" if named else " Without --columns all columns of the table make a row.")
-            )
-    # refuse two lists of two that could be the ranges of two columns
-    if len(low) == len(high) == 2 and low[1] != high[0]:
-        by_column = low[0] < low[1] and high[0] < high[1]
-        if by_column:
-            corners = zip(columns, zip(low, high, strict=True), strict=True)
-            in_turn = zip(columns, (low, high), strict=True)
-            raise ValueError(
-                f"--bounds {_list(low)} {_list(high)} can be read in two ways. For all lows and "
-                f"all highs write --bounds {_by_name(corners)}; for one range after the other "
-                f"write --bounds {_by_name(in_turn)}."
-            )
-    sides = (c * len(columns) if len(c) == 1 else c for c in (low, high))
-    ranges = dict(zip(columns, zip(*sides, strict=True), strict=True))
+    if not {len(low), len(high)} <= {1, len(columns)}:
+        raise ValueError(
+            f"--bounds must be {_SPELLINGS}, two lists of {len(columns)} for the columns "
+            f"{', '.join(columns)}; got {' '.join(given)}."
+            + ("" if named else " Without --columns all columns of the table make a row.")
+        )
+    # two lists of two may be the ranges of two columns
+    both = len(low) == len(high) == 2 and low[0] < low[1] and high[0] < high[1]
+    if both and low[1] != high[0]:
+        corners = _by_name(columns, zip(low, high, strict=True))
+        in_turn = _by_name(columns, (low, high))
+        raise ValueError(
+            f"--bounds {' '.join(given)} can be read in two ways. For all lows and all highs write "
+            f"--bounds {corners}; for one range after the other write --bounds {in_turn}."
+        )
+    low, high = (corner * len(columns) if len(corner) == 1 else corner for corner in (low, high))
+    ranges = dict(zip(columns, zip(low, high, strict=True), strict=True))
     return check_domain(ranges, len(columns), columns)
 
 
 _SPELLINGS = "name=low:high for every column, or two numbers, or two lists of numbers"
 
 
-def _by_name(ranges):
-    return " ".join(quote(f"{name}={low:g}:{high:g}") for name, (low, high) in ranges)
+def _by_name(columns, ranges):
+    """Return ranges as they are typed, for a shell."""
+    named = zip(columns, ranges, strict=True)
+    return " ".join(quote(f"{name}={low:g}:{high:g}") for name, (low, high) in named)
 
 
 def _range(text):
@@ -259,7 +246,3 @@ def _number(text):
         return float(text)
     except ValueError:
         raise ValueError(f"--bounds must be {_SPELLINGS}, got {text!r} for a number.") from None
-
-
-def _list(corner):
-    return ",".join(f"{number:g}" for number in corner)

@@ -18,7 +18,7 @@ from tests.world import home
 LEVELS = [  # from the lowest
     "_version exceptions", "_sklearn", "values", "privacy geometry transport schema", "parameters",
     "rows", "desk", "queries", "transformers", "estimators",
-    "base model_selection metrics plotting datasets interop papers", "inspection", "testing cli",
+    "base model_selection metrics plotting datasets interop", "papers", "inspection", "testing cli",
 ]  # fmt: skip
 LEVELS = {name: level for level, names in enumerate(LEVELS) for name in names.split()}
 HEAVY = {

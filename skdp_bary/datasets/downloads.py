@@ -28,7 +28,6 @@ from .files import RACE_GROUPS, TOTAL, load_acs_tracts, load_gazetteer_tracts, l
 
 _FOLDER = "skdp_bary"
 _TIMEOUT = 60.0  # seconds without an answer
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ class Downloads:
         os.close(descriptor)
         try:
             self._copy(url, part, path, shown)
-            found = sha256(part)
-            if checksum is not None and found != checksum:
+            if checksum is not None and (found := sha256(part)) != checksum:
                 raise OSError(f"{shown} has the SHA-256 {found}, not the expected {checksum}.")
             os.replace(part, path)
         finally:
@@ -116,11 +114,8 @@ class Downloads:
 
 def sha256(path):
     """Return the SHA-256 of a file in hexadecimal digits."""
-    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # Where people live in the United States, by census tract, downloaded.
@@ -278,17 +273,10 @@ def _joined(places, people):
 _PAPER_AREA = Box([-135.0, 0.0], [-60.0, 50.0])
 
 
-@dataclass(frozen=True)
-class _Site:
-    file: str
-    start: str
-    stop: str
-
-
 _ADDRESS = "https://snap.stanford.edu/data/"
-_SITES = {
-    "gowalla": _Site("loc-gowalla_totalCheckins.txt.gz", "2010-01-01", "2010-02-01"),
-    "brightkite": _Site("loc-brightkite_totalCheckins.txt.gz", "2008-11-01", "2009-01-01"),
+_SITES = {  # file, and the times of the paper
+    "gowalla": ("loc-gowalla_totalCheckins.txt.gz", "2010-01-01", "2010-02-01"),
+    "brightkite": ("loc-brightkite_totalCheckins.txt.gz", "2008-11-01", "2009-01-01"),
 }
 
 
@@ -360,12 +348,15 @@ def fetch_snap_checkins(
     """
     check_option(name, "name", _SITES)
     check_option(subset, "subset", ("paper", "all"))
-    site = _SITES[name]
+    file, start, stop = _SITES[name]
     downloads = Downloads(data_home, download_if_missing, n_retries, delay)
-    path = downloads.get(_ADDRESS + site.file, site.file, checksum)
-    bounds = _PAPER_AREA if subset == "paper" else None
-    times = {"start": site.start, "stop": site.stop} if subset == "paper" else {}
-    checkins = load_snap_checkins(path, bounds=bounds, **times)
+    path = downloads.get(_ADDRESS + file, file, checksum)
+    bounds = None
+    if subset == "paper":
+        bounds = _PAPER_AREA
+        checkins = load_snap_checkins(path, bounds=bounds, start=start, stop=stop)
+    else:
+        checkins = load_snap_checkins(path)
     checkins.feature_names = ["longitude", "latitude"]
     checkins.bounds = bounds
     checkins.filename = path

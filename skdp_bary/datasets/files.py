@@ -69,11 +69,12 @@ def load_gazetteer_tracts(path: str | os.PathLike) -> Bunch:
     places = {name: place for place, name in enumerate(names)}
     table = []
     for number, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
         fields = [field.strip() for field in line.split(separator)]
-        if line.strip() and len(fields) != len(names):
+        if len(fields) != len(names):
             raise ValueError(f"Line {number} of {path} has {len(fields)} fields, not {len(names)}.")
-        if line.strip():
-            table.append(fields)
+        table.append(fields)
     try:
         data = [(float(row[places["INTPTLONG"]]), float(row[places["INTPTLAT"]])) for row in table]
         people = [int(row[places["POP10"]]) for row in table] if "POP10" in places else None
@@ -201,21 +202,24 @@ def load_snap_checkins(
     domain = None if bounds is None else check_domain(bounds, 2, ["longitude", "latitude"])
     start, stop = _check_time(start, "start"), _check_time(stop, "stop")
     users, times, places = [], [], []
-    found = domain is None
-    for lines, number in _read_blocks(path):
-        user, time, place = _parse(lines, number, path)
-        keep = place.any(axis=1)
-        if start is not None:
-            keep &= time >= start
-        if stop is not None:
-            keep &= time < stop
-        if domain is not None:
-            inside = domain.contains(place)
-            found |= bool(inside.any())
-            keep &= inside
-        users.append(user[keep])
-        times.append(time[keep])
-        places.append(place[keep])
+    found, number = domain is None, 1
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        while lines := list(islice(file, _BLOCK)):
+            user, time, place = _parse(lines, number, path)
+            number += len(lines)
+            keep = place.any(axis=1)
+            if start is not None:
+                keep &= time >= start
+            if stop is not None:
+                keep &= time < stop
+            if domain is not None:
+                inside = domain.contains(place)
+                found |= bool(inside.any())
+                keep &= inside
+            users.append(user[keep])
+            times.append(time[keep])
+            places.append(place[keep])
     if not users:
         raise ValueError(f"{path} holds no check-ins.")
     if not found:
@@ -226,16 +230,6 @@ def load_snap_checkins(
     return Bunch(
         data=np.concatenate(places), groups=np.concatenate(users), times=np.concatenate(times)
     )
-
-
-def _read_blocks(path):
-    """Yield some lines at a time, and the number of the first of them."""
-    number = 1
-    opened = gzip.open if str(path).endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        while lines := list(islice(file, _BLOCK)):
-            yield lines, number
-            number += len(lines)
 
 
 def _parse(lines, number, path):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..base import Integer, Number, Option
 from ..estimators.barycenter_methods import (
     TUNED,
     BarycenterMethod,
@@ -32,11 +33,11 @@ from ..estimators.barycenter_methods import (
 from ..estimators.noisy_means import shrink_together
 from ..estimators.noisy_trees import HaarMethod
 from ..exceptions import check_integer
-from ..geometry.domains import Ball
+from ..geometry import Ball
 from ..geometry.linear_maps import barycenter_dimension
-from ..parameters import MOST_STEPS, Integer, Number, Option, Points
+from ..parameters import MOST_STEPS, Points
 from ..queries.power_cells import CellSpreads
-from ..transport.measures import DiscreteMeasure
+from ..transport import DiscreteMeasure
 from .subsampling import SubsampledBarycenter
 
 if TYPE_CHECKING:

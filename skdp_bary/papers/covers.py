@@ -6,10 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ..desk.query import Query
-from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
+from ..base import Frame, Query, Sensitivity
+from ..privacy.mechanisms import ADD_REMOVE
 from ..queries.clusters import ClusterQuery
-from ..queries.frames import Frame
 from ..rows.persons import ROW_UNITS
 
 _FINE_STEPS = 4  # of the fine lattice within the smallest step of a grid

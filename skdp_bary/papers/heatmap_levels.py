@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ..base import Integer, Number, Option
 from ..estimators import PrivateEMDHeatmap
 from ..estimators.heatmap import HeatmapFit, HeatmapMethod, HeatmapSetting, measure
-from ..parameters import Integer, Number, Option
 from ..queries.cells import MAX_GRID_DEPTH, Partition
 from ..transport.trees import Tree, child_codes
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ..base import ClippedMeans, Frame
+from ..estimators import PrivateKMeans
 from ..estimators.clustering import (
     TUNED,
     KMeansMethod,
@@ -26,11 +28,9 @@ from ..estimators.clustering import (
     standing_out,
 )
 from ..estimators.clustering_high import HighMethod, principal_axes
-from ..estimators.kmeans import PrivateKMeans
 from ..estimators.kmeans_low import search, without_far_noise
 from ..estimators.noisy_means import read_means
-from ..queries.clusters import ClippedMeans, digits_of
-from ..queries.frames import Frame
+from ..queries.clusters import digits_of
 from ..rows.persons import ROW_UNITS
 from .covers import ClusterCounts, CoverQuery, cover_radii
 from .races import race_plan

@@ -42,6 +42,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import VersionedPickle
+from ..base import PRIVACY_RULES, Integer, Number
 from ..estimators.heatmap import (
     AdaptiveMethod,
     HeatmapCells,
@@ -53,17 +54,7 @@ from ..estimators.noisy_trees import Measurement
 from ..exceptions import PrivacyWarning, check_integer, exact, float_below, plain
 from ..geometry.bounds import check_domain
 from ..geometry.rowwise import as_table
-from ..parameters import (
-    PRIVACY_RULES,
-    Cells,
-    Having,
-    Integer,
-    Integers,
-    Number,
-    PlainParameters,
-    PublicDomain,
-    check_parameters,
-)
+from ..parameters import Cells, Having, Integers, PlainParameters, PublicDomain, check_parameters
 from ..privacy.noise import noise_generator, public_generator
 from ..privacy.plans import split_epsilon
 from ..queries.cells import Partition, QuadGrid
@@ -144,9 +135,8 @@ def shuffle_distance(n_people: int, n_messages: int, modulus: int) -> np.ndarray
     return np.minimum(np.sqrt(excess) / 2.0, 1.0)
 
 
-@lru_cache(maxsize=8)
-def polya_sampler(r, rate):
-    """Return a sampler of Polya(r, exp(-rate)).
+class PolyaSampler:
+    """Draws from Polya(r, exp(-rate)).
 
     Parameters
     ----------
@@ -155,11 +145,6 @@ def polya_sampler(r, rate):
     rate : Fraction
         Rate of the discrete Laplace noise of all together.
     """
-    return PolyaSampler(r, rate)
-
-
-class PolyaSampler:
-    """Draws from Polya(r, exp(-rate)), see `polya_sampler`."""
 
     def __init__(self, r, rate):
         import mpmath
@@ -209,22 +194,27 @@ class PolyaSampler:
             yield total
 
 
-def keep_plain(plan):
-    """Keep the numbers of a frozen plan as plain numbers of Python."""
-    for name in plan._parameter_rules:
-        object.__setattr__(plan, name, plain(getattr(plan, name)))
+polya_sampler = lru_cache(maxsize=8)(PolyaSampler)  # its table takes longer than many draws
 
 
-def rebuilt(plan):
-    """State of a public plan for pickles: its parameters, from which all else follows.
+class PublicPlan:
+    """A frozen plan that holds plain numbers, and is pickled as its parameters alone.
 
-    Who sent it may not say how few messages are enough.
+    All else follows from them: who sent a plan may not say how few messages are enough.
     """
-    return type(plan), tuple(getattr(plan, part.name) for part in fields(plan) if part.init)
+
+    def __post_init__(self):
+        for name in self._parameter_rules:
+            object.__setattr__(self, name, plain(getattr(self, name)))
+        check_parameters(self)
+        check_integer(self.n_max, "n_max", low=self.n_guaranteed)
+
+    def __reduce__(self):
+        return type(self), tuple(getattr(self, part.name) for part in fields(self) if part.init)
 
 
 @dataclass(frozen=True)
-class ShufflePlan:
+class ShufflePlan(PublicPlan):
     """Public settings that all agree on before one round of messages.
 
     Parameters
@@ -297,9 +287,7 @@ class ShufflePlan:
     }
 
     def __post_init__(self):
-        keep_plain(self)
-        check_parameters(self)
-        check_integer(self.n_max, "n_max", low=self.n_guaranteed, high=_MOST_PEOPLE)
+        super().__post_init__()
         if self.cells is None:
             depth = check_integer(int(max(self.levels)), "levels", low=1)
             parts = tuple(Partition.complete(depth, level) for level in self.levels)
@@ -322,12 +310,8 @@ class ShufflePlan:
                 "units, n_max or 1 / epsilon must be smaller: sums exceed 62 bits. Pass for "
                 "example units=256."
             )
-        find_modulus = 1 << bits
-        object.__setattr__(self, "modulus", find_modulus)
+        object.__setattr__(self, "modulus", 1 << bits)
         object.__setattr__(self, "n_messages", self._find_messages())
-
-    def __reduce__(self):
-        return rebuilt(self)
 
     @property
     def n_cells(self) -> int:
@@ -639,7 +623,7 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
 
 
 @dataclass(frozen=True)
-class ShuffleRounds:
+class ShuffleRounds(PublicPlan):
     """Plans of two rounds: a coarse look, then cells as fine as the masses that it showed.
 
     The first round has one third of epsilon, the second the rest, and each has half of delta.
@@ -693,14 +677,6 @@ class ShuffleRounds:
         if name not in ("levels", "cells")
     } | {"bandwidth": Number(2.0**-24, 1.0)}
 
-    def __post_init__(self):
-        keep_plain(self)
-        check_parameters(self)
-        check_integer(self.n_max, "n_max", low=self.n_guaranteed)
-
-    def __reduce__(self):
-        return rebuilt(self)
-
     @cached_property
     def first(self) -> ShufflePlan:
         """Plan of the first round: all cells of one level."""
@@ -724,16 +700,15 @@ class ShuffleRounds:
         cells = zip(fine.levels.tolist(), fine.codes.tolist(), strict=True)
         return self._plan("fine", cells=tuple(cells))
 
-    def _plan(self, name, levels=(2, 4), cells=None):
+    def _plan(self, name, **cells):
         return ShufflePlan(
             self.bounds,
             self._budget()[name],
             float_below(exact(self.delta) / 2, digits=40),
             n_guaranteed=self.n_guaranteed,
             n_max=self.n_max,
-            levels=levels,
             units=self.units,
-            cells=cells,
+            **cells,
         )
 
     def _budget(self):

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from torch import nn
 
 from ..estimators.sliced_methods import SlicedSketch
-from ..geometry.domains import Ball
+from ..geometry import Ball
 from ..geometry.lattices import SliceLattice
 from ..geometry.linear_maps import haar_frame, tight_frame
 from ..queries.maps import RowMapped

@@ -25,20 +25,18 @@ from sklearn.utils.validation import check_is_fitted, check_X_y
 from torch import nn
 
 from .._sklearn import VersionedPickle
-from ..estimators.base import Facts, fitted_alone
+from ..base import Facts, Integer, Number, Option
+from ..estimators import DPSlicedWasserstein
+from ..estimators.base import fitted_alone
 from ..estimators.facts import setting_of
 from ..estimators.notices import KnowsSearches
-from ..estimators.sliced import DPSlicedWasserstein
 from ..exceptions import PrivacyWarning, RelationError, as_charged, check_integer
-from ..geometry.domains import Ball
+from ..geometry import Ball
 from ..parameters import (
     MOST_FEATURES,
     MOST_STEPS,
     Function,
-    Integer,
     Integers,
-    Number,
-    Option,
     PlainParameters,
     check_parameters,
 )

@@ -16,6 +16,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -26,20 +27,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import warn_of_other_version
 from .._version import __version__
+from ..base import Integer, Number
+from ..estimators import DPSlicedWasserstein
 from ..estimators.base import fitted_alone
-from ..estimators.sliced import DPSlicedWasserstein
 from ..estimators.sliced_methods import SlicedSketch
 from ..exceptions import PrivacyWarning, check_integer
-from ..geometry.domains import Ball, Box
+from ..geometry import Ball, Box
 from ..geometry.lattices import SliceLattice, public_directions
 from ..parameters import (
     MOST_FEATURES,
     MOST_STEPS,
     File,
     Function,
-    Integer,
     Integers,
-    Number,
     Rule,
     Weights,
     check_parameters,
@@ -85,14 +85,13 @@ def generator_state(generator):
         for name, value in params.items()
         if name not in _NOT_SAVED
     }
-    # a plan of Gaussian steps as plain types
-    steps = [(step.name, step.mechanism.mu) for step in generator.privacy_.steps]
-    plan_state = {
-        "relation": generator.privacy_.relation,
-        "epsilon": float(generator.privacy_.epsilon),
-        "delta": float(generator.privacy_.delta),
-        "steps": steps,
-        "one_of_several": generator.privacy_.one_of_several,
+    plan = generator.privacy_
+    plan_state = {  # a plan of Gaussian steps as plain types
+        "relation": plan.relation,
+        "epsilon": float(plan.epsilon),
+        "delta": float(plan.delta),
+        "steps": [(step.name, step.mechanism.mu) for step in plan.steps],
+        "one_of_several": plan.one_of_several,
     }
     return {
         "params": params | {"random_state": None},
@@ -102,14 +101,6 @@ def generator_state(generator):
         "seeded": generator._seeded,
         "training": generator._training.state(),
     }
-
-
-def _restore_plan(state):
-    """Return the plan of a state."""
-    steps = tuple(Step(name, RoundedGaussian(mu)) for name, mu in state["steps"])
-    several = state.get("one_of_several", False)  # earlier versions did not keep it
-    terms = state["relation"], state["epsilon"], state["delta"], steps
-    return Plan(*terms, one_of_several=several)
 
 
 def _sketches_state(sketches, directions):
@@ -132,7 +123,11 @@ def _sketches_state(sketches, directions):
 
 def _restore_sketches(state):
     """Return the releases of a state."""
-    domain, directions = _restore_domain(state["domain"]), state["directions"]
+    shape, directions = state["domain"], state["directions"]
+    if shape["kind"] == "box":
+        domain = Box(shape["low"].numpy(), shape["high"].numpy())
+    else:
+        domain = Ball(shape["center"].numpy(), shape["radius"])
     if not isinstance(directions, str):
         directions = directions.numpy()
     directions = public_directions(directions, state["n_directions"], domain.n_features)
@@ -154,12 +149,6 @@ def _domain_state(domain):
     if isinstance(domain, Ball):
         return {"kind": "ball", "center": _tensor(domain.center), "radius": float(domain.radius)}
     raise ValueError(f"bounds must be a Box or a Ball for a state to be written, got {domain!r}.")
-
-
-def _restore_domain(state):
-    if state["kind"] == "box":
-        return Box(state["low"].numpy(), state["high"].numpy())
-    return Ball(state["center"].numpy(), state["radius"])
 
 
 def _tensor(array):
@@ -548,7 +537,14 @@ accountant
         generator.quantiles_ = np.array([sketch.quantiles for sketch in sketches])
         generator.noise_std_ = np.array([sketch.noise_std for sketch in sketches])
         generator.classes_ = np.array(state["classes"])
-        generator.privacy_ = _restore_plan(state["plan"])
+        plan = state["plan"]
+        generator.privacy_ = Plan(
+            plan["relation"],
+            plan["epsilon"],
+            plan["delta"],
+            tuple(Step(name, RoundedGaussian(mu)) for name, mu in plan["steps"]),
+            one_of_several=plan.get("one_of_several", False),  # earlier versions did not keep it
+        )
         generator.n_features_in_ = generator.domain_.n_features
         generator._seeded = state["seeded"]
         if generator._seeded:
@@ -580,9 +576,8 @@ accountant
         n_outputs = self.n_features_in_ if shape is None else math.prod(shape)
         make = self.network
         if make is None:
-            network = seeded_network(lambda: generator_network(n_inputs, n_outputs, shape), seed)
-        else:
-            network = seeded_network(lambda: make(n_inputs, n_outputs), seed)
+            make = partial(generator_network, image_shape=shape)
+        network = seeded_network(partial(make, n_inputs, n_outputs), seed)
         self._training = Training(network.to(self.device), self.learning_rate, seed)
         self.network_ = network.eval()
         self.losses_ = self._training.losses

@@ -19,14 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from ..desk.query import Query
-from ..estimators.sliced import DPSlicedWasserstein
+from ..base import Query, Sensitivity
+from ..estimators import DPSlicedWasserstein
 from ..estimators.sliced_methods import SlicedMethod, SlicedRelease
 from ..exceptions import RelationError
 from ..geometry.lattices import SliceLattice
-from ..privacy.mechanisms import REPLACE_ONE, Sensitivity, check_neighbors
+from ..privacy.mechanisms import REPLACE_ONE, check_neighbors
 from ..privacy.noise import noise_generator
-from ..transport.measures import DiscreteMeasure, univariate_cost
+from ..transport import DiscreteMeasure
+from ..transport.measures import univariate_cost
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors, RandomState

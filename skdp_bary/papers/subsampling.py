@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
+from ..base import Number
 from ..estimators import PrivateWassersteinBarycenter
 from ..exceptions import (
     RelationError,
@@ -29,7 +30,6 @@ from ..exceptions import (
     exact,
     float_above,
 )
-from ..parameters import Number
 from ..privacy.mechanisms import (
     ADD_REMOVE,
     REPLACE_ONE,

@@ -373,7 +373,11 @@ class JLTransformer(
         projected = np.empty((X.shape[0], self.n_components_))
         for rows in row_blocks(*X.shape):
             block = X[rows] if isinstance(X, np.ndarray) else X[rows].toarray()
-            projected[rows] = self._project(block)
+            if self._domain is None:
+                projected[rows] = self._map.apply(block)
+            else:
+                inside = self._domain.clip(block) - self._domain.center
+                projected[rows] = self.output_bounds_.clip(self._map.apply(inside))
         return projected
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
@@ -403,12 +407,6 @@ class JLTransformer(
         check_is_fitted(self)
         return self._map.matrix()
 
-    def _project(self, block):
-        if self._domain is None:
-            return self._map.apply(block)
-        inside = self._domain.clip(block) - self._domain.center
-        return self.output_bounds_.clip(self._map.apply(inside))
-
     def _target_dimension(self, d):
         if not isinstance(self.n_components, str):
             k = self.n_components
@@ -427,7 +425,10 @@ class JLTransformer(
     def _draw_map(self, d, k):
         if self.n_components == "auto" and k == d:
             return IdentityMap(d)
-        rng = _public_generator(self.random_state)
+        if self.random_state is None:  # fresh entropy, not numpy's global state
+            rng = np.random.RandomState(np.random.MT19937())
+        else:
+            rng = check_random_state(self.random_state)
         if self.method == "hadamard":
             return HadamardMap(d, k, rng)
         family = GaussianRandomProjection if self.method == "gaussian" else SparseRandomProjection
@@ -451,10 +452,3 @@ class JLTransformer(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _public_generator(random_state):
-    """Return a RandomState; None takes fresh entropy, not numpy's global state."""
-    if random_state is None:
-        return np.random.RandomState(np.random.MT19937())
-    return check_random_state(random_state)

@@ -244,7 +244,7 @@ def _spreads(squares, light, heavy, lengths, sd):
 
 
 def _means_of_classes(setting, means, masses):
-    """Atoms of which each is the mean of its cells over the classes."""
+    """Atoms of which each is the mean of its cells over the classes, of shape (n_atoms, d)."""
     shares = masses / masses.sum(axis=1, keepdims=True)
     shares = shares * setting.class_weights[:, None]
     return (shares[..., None] * means).sum(axis=0) / shares.sum(axis=0)[:, None]

@@ -86,7 +86,11 @@ class CoverQuery(Query):
         masses = np.ones(len(keys), dtype=np.int64) if chunk.masses is None else chunk.masses
         done = 0
         for rows, _ in self.frame.blocks(chunk, _BLOCK_ROWS):
-            keys[done : done + len(rows)] = self._keys(rows)
+            key = 0
+            for axis, half in enumerate(self.halves):
+                place = np.rint(rows[:, axis] * (1.0 / self.fine))
+                key = key * (2 * half + 1) + (np.clip(place, -half, half).astype(np.int64) + half)
+            keys[done : done + len(rows)] = key
             done += len(rows)
         state[0].add(keys, masses)
 
@@ -125,7 +129,8 @@ class CoverQuery(Query):
         audit : callable or None
             Called before every pick with the Coverage, for the audit tools.
         """
-        columns, masses = self._decoded(state)
+        keys, masses = state[0].sorted()
+        columns = list(np.unravel_index(keys, [2 * half + 1 for half in self.halves]))
         picks = np.empty((len(self.radii), self.n_picks), dtype=np.int64)
         for i, grid in enumerate(self.grids):
             places = grid.places_of(columns)
@@ -151,18 +156,6 @@ class CoverQuery(Query):
     def pick_radii(self):
         """Return the radius at which each of the points was picked."""
         return np.repeat(np.array(self.radii), self.n_picks)
-
-    def _keys(self, rows):
-        key = 0
-        for axis, half in enumerate(self.halves):
-            place = np.rint(rows[:, axis] * (1.0 / self.fine))
-            key = key * (2 * half + 1) + (np.clip(place, -half, half).astype(np.int64) + half)
-        return key
-
-    def _decoded(self, state):
-        keys, masses = state[0].sorted()
-        sides = tuple(2 * half + 1 for half in self.halves)
-        return list(np.unravel_index(keys, sides)), masses
 
 
 def cover_radii(halfwidths, n_rows, ratio, most):

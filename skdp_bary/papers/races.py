@@ -98,7 +98,7 @@ def race_delta(rate, epsilon, relation, mu=0.0):
     rate = check_real(rate, "rate", low=0.0, open_low=True, high=_LARGEST_RATE)
     epsilon = check_real(epsilon, "epsilon", low=0.0)
     mu = check_real(mu, "mu", low=0.0)
-    directions = _joined if check_neighbors(relation) == ADD_REMOVE else _replaced
+    directions = (_join, _leave) if check_neighbors(relation) == ADD_REMOVE else (_replace,)
     return max(_rounded_up(terms, rate, epsilon, mu) for terms in directions)
 
 
@@ -197,10 +197,6 @@ def _replace(rate, epsilon, mu):
     for weight, clock, slope in ((a / (a + 1), 1, growth), (1 / (a + 1), a, -growth)):
         for value, size in _mixed(clock, epsilon, slope, mu):
             yield weight * value, size
-
-
-_joined = (_join, _leave)
-_replaced = (_replace,)
 
 
 def _mixed(clock, epsilon, slope, mu):

@@ -97,7 +97,11 @@ def amplified_delta(profile, epsilon, rate, sampling, relation):
     check_sampling(sampling, relation)
     epsilon = check_real(epsilon, "epsilon", low=0.0)
     rate = _check_rate(rate)
-    return min(_above(rate * profile(_original_loss(epsilon, rate) * (1.0 - _MARGIN))), 1.0)
+    if epsilon - math.log(rate) > _LARGE / 2.0:  # where expm1 may overflow
+        loss = epsilon - math.log(rate) + math.log1p((rate - 1.0) * math.exp(-epsilon))
+    else:
+        loss = math.log1p(math.expm1(epsilon) / rate)
+    return min(_above(rate * profile(loss * (1.0 - _MARGIN))), 1.0)
 
 
 def poisson_gaussian_renyi(mu, rate, order, relation):
@@ -234,12 +238,6 @@ def _amplified_loss(loss, rate):
     return np.where(loss > _LARGE, far + np.log(rate + (1.0 - rate) * np.exp(-far)), near)
 
 
-def _original_loss(epsilon, rate):
-    if epsilon - math.log(rate) > _LARGE / 2.0:
-        return epsilon - math.log(rate) + math.log1p((rate - 1.0) * math.exp(-epsilon))
-    return math.log1p(math.expm1(epsilon) / rate)
-
-
 def _log_expm1(x):
     return x + np.log(-np.expm1(-x))
 
@@ -335,9 +333,8 @@ def subsampled_plan(relation, epsilon, delta, shares, rate):
         batch_delta = min(delta / rate * (1.0 - _SUBSAMPLED_PLAN_MARGIN), _LARGEST_BATCH_DELTA)
         amounts = split_mu(batch_epsilon, batch_delta, shares)
         steps = tuple(Step(name, RoundedGaussian(amounts[name])) for name in shares)
-    return SubsampledPlan(
-        relation, epsilon, delta, steps, rate, sampling, batch_epsilon, batch_delta
-    )
+    batch = (rate, sampling, batch_epsilon, batch_delta)
+    return SubsampledPlan(relation, epsilon, delta, steps, *batch)
 
 
 def sampling_for(relation):

@@ -82,10 +82,8 @@ def test_every_release_is_written_in_every_form(folder, run, command, ending):
     if ending == "png":
         pytest.importorskip("matplotlib")
     extra = ["--resolution", "16"] if command == "heatmap" else []
-    out, name = (
-        folder / f"release.{ending}",
-        {"kmeans": "persons", "measure": "weight"}.get(command),
-    )
+    out = folder / f"release.{ending}"
+    name = {"kmeans": "persons", "measure": "weight"}.get(command)
     assert run(command, *HINTED, *extra, "--out", out.name)[0] == 0 and out.read_bytes()
     if ending == "geojson":
         collection = json.loads(out.read_text())

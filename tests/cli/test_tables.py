@@ -1,13 +1,15 @@
-"""Tables: what one line may do to others (nothing), and which columns make a row."""
+"""Tables: what one line may do to others (nothing), which columns make a row, and their bounds."""
 
 import gzip
 import os
+import re
 
 import numpy as np
 import pytest
 
 from skdp_bary.cli import main
-from tests.world import Table
+from tests.cases import every
+from tests.world import Table, read_bounds
 
 pytest.importorskip("pyarrow")
 
@@ -98,11 +100,7 @@ def test_an_index_that_pandas_keeps_is_a_column(tmp_path, monkeypatch):
     [
         ("lon,lat,lon", {"columns": ["lat"]}, "'lon' is named twice in the first line of rows.csv"),
         ("user,lon,lat", {"columns": ["lon", "lon"]}, "'lon' is named twice in --columns"),
-        (
-            "user,lon,lat",
-            {"columns": ["lon", "user"], "groups": "user"},
-            "'user' is named twice in",
-        ),
+        ("user,lon,lat", {"columns": ["user"], "groups": "user"}, "'user' is named twice in"),
         ("user,lon,lat", {"columns": ["lon"], "label": "user", "groups": "user"}, "named twice"),
         ("user,lon,lat", {"columns": ["height"]}, r"no column 'height'; it has \['user', 'lon'"),
         ("ann,0.5,7", {"columns": ["lon"]}, "no column 'lon': the first line must hold the names"),
@@ -178,7 +176,42 @@ def test_a_schema_with_tags_of_programs_is_an_error_in_words(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("a\n0.1\n")
     (tmp_path / "rows.yaml").write_text(schema)
-    assert (
-        main(["table", "rows.csv", "--schema", "rows.yaml", "--rows", "9", "--out", "o.csv"]) == 2
-    )
+    assert main(["table", "rows.csv", "--schema", "rows.yaml", "--out", "o.csv"]) == 2
     assert "The schema must be plain YAML" in capsys.readouterr().err
+
+
+# Bounds name columns, in words that a shell takes back.
+
+NAMED = ["my lat", "lon"]
+
+
+@every(
+    "given, range_",
+    [
+        (["31", "30"], "'my lat': (31.0, 30.0)"),
+        (["30,-97", "31,-98"], "'lon': (-97.0, -98.0)"),
+        (["my lat=30:31", "lon=-97:-98"], "'lon': (-97.0, -98.0)"),
+    ],
+)
+def test_ranges_without_room_name_their_column(given, range_):
+    with pytest.raises(ValueError, match=re.escape(f"for every column, got {range_}.")):
+        read_bounds(given, NAMED, named=True)
+
+
+def test_two_readings_are_offered_as_a_shell_takes_them():
+    words = "write --bounds 'my lat=30:35' lon=31:38; .* write --bounds 'my lat=30:31' lon=35:38"
+    with pytest.raises(ValueError, match=words):
+        read_bounds(["30,31", "35,38"], NAMED, named=True)
+
+
+@every(
+    "given, high",
+    [(["-98", "31"], [31, 31]), (["30,-98", "31,-97"], [31, -97]), (["-98", "31,-97"], [31, -97])],
+)
+def test_corners_of_one_number_serve_every_column(given, high):
+    assert read_bounds(given, NAMED, named=True).high.tolist() == high
+
+
+def test_a_column_that_is_named_twice_is_refused():
+    with pytest.raises(ValueError, match="The column 'lon' is named twice in --bounds"):
+        read_bounds(["my lat=0:1", "lon=0:1", "lon=0:2"], NAMED, named=True)

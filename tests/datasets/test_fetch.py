@@ -273,16 +273,11 @@ def test_images_come_in_public_bounds(openml, tmp_path, name, shape):
 
 
 def test_images_with_other_pixels_are_refused(openml, monkeypatch):
-    monkeypatch.setitem(
-        _fetch_digits._SETS, "mnist", _fetch_digits._Images(554, 0.0, 9.0, 0, (28, 28))
-    )
-    with pytest.raises(ValueError, match="must lie in"):
-        fetch_digits_images("mnist")
-    monkeypatch.setitem(
-        _fetch_digits._SETS, "mnist", _fetch_digits._Images(554, 0.0, 255.0, 0, (8, 8))
-    )
-    with pytest.raises(ValueError, match="64 pixels"):
-        fetch_digits_images("mnist")
+    for high, shape, words in ((9.0, (28, 28), "must lie in"), (255.0, (8, 8), "64 pixels")):
+        other = _fetch_digits._Images(554, 0.0, high, 0, shape)
+        monkeypatch.setitem(_fetch_digits._SETS, "mnist", other)
+        with pytest.raises(ValueError, match=words):
+            fetch_digits_images("mnist")
     with pytest.raises(ValueError, match="name"):
         fetch_digits_images("cifar")
 

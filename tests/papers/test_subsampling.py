@@ -66,6 +66,10 @@ def pure_profile(epsilon0):
     return lambda epsilon: max(-math.expm1(epsilon - epsilon0), 0.0) / (1 + math.exp(-epsilon0))
 
 
+def gaussian_profile(mu):
+    return lambda epsilon: gaussian_delta(mu, epsilon)
+
+
 def neighbors(relation):
     """Pairs of small data sets with values 0 or 1 (add/remove) or replaced by one unit."""
     for rest in itertools.combinations_with_replacement((0, 1), 4):
@@ -74,17 +78,12 @@ def neighbors(relation):
 
 CASES = {
     "poisson pure": (POISSON, geometric_law, pure_profile, poisson_pure_renyi),
-    "poisson gaussian": (
-        POISSON,
-        gaussian_law,
-        lambda mu: lambda epsilon: gaussian_delta(mu, epsilon),
-        poisson_gaussian_renyi,
-    ),
+    "poisson gaussian": (POISSON, gaussian_law, gaussian_profile, poisson_gaussian_renyi),
     "without pure": (WITHOUT, geometric_law, pure_profile, without_replacement_pure_renyi),
     "without gaussian": (
         WITHOUT,
         gaussian_law,
-        lambda mu: lambda epsilon: gaussian_delta(mu, epsilon),
+        gaussian_profile,
         without_replacement_gaussian_renyi,
     ),
 }

@@ -257,16 +257,14 @@ class KeyTable:
         """State for another machine: keys and masses."""
         return _added_up(self._parts) if self._parts else self.sorted()
 
-    def add_arrays(self, keys, masses):
-        """Add what another table sent."""
-        self.add(keys, masses)
-
     def add(self, keys, masses):
         """Add masses to keys; both are arrays of int64."""
         self._parts.append((keys, masses))
         sizes = [len(part) for part, _ in self._parts]
         if sum(sizes[1:]) >= sizes[0]:  # so that a key is sorted a logarithmic number of times
             self._parts = [_added_up(self._parts)]
+
+    add_arrays = add  # what another table sent
 
     def __iadd__(self, other):
         for keys, masses in other._parts:

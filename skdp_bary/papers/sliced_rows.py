@@ -28,6 +28,7 @@ from ..privacy.mechanisms import REPLACE_ONE, check_neighbors
 from ..privacy.noise import noise_generator
 from ..transport import DiscreteMeasure
 from ..transport.measures import univariate_cost
+from .subsampling import random_order
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors, RandomState
@@ -53,17 +54,13 @@ class RowPile:
         """Number of integers that are held."""
         return sum(part.size for part in self._parts)
 
-    def append(self, rows):
-        """Put rows behind those that are there."""
+    def add_arrays(self, rows):
+        """Put rows, read here or by another pile, behind those that are there."""
         self._parts.append(rows)
 
     def arrays(self):
         """State for another machine: all rows."""
         return (np.concatenate([np.zeros((0, self._width), dtype=np.int16), *self._parts]),)
-
-    def add_arrays(self, rows):
-        """Put the rows that another pile sent behind those that are there."""
-        self.append(rows)
 
     def __iadd__(self, other):
         self._parts += other._parts
@@ -111,7 +108,7 @@ class ProjectedRows(Query):
             projected = np.empty((len(X), self.lattice.n_directions), dtype=np.int16)
             for rows, directions, levels in self.lattice.levels(X):
                 projected[rows, directions] = levels.T
-            pile.append(projected)
+            pile.add_arrays(projected)
 
     def blocks(self, state):
         """Return the rows of each class, relative to the center of the domain."""
@@ -133,26 +130,6 @@ class ProjectedRows(Query):
 def _one_block(bound, n_blocks):
     """Return the cases in which one of the blocks changes."""
     return tuple(tuple(bound if i == j else 0 for j in range(n_blocks)) for i in range(n_blocks))
-
-
-def shuffled(rows, noise):
-    """Return released rows in a uniformly random order.
-
-    Equal noise on every row, followed by shuffling, is shuffling followed by noise: what is
-    released is a set, in which no place belongs to a person. In the order of the data, or with
-    gaps, a random batch of rows would not hide who is in it.
-
-    Parameters
-    ----------
-    rows : ndarray
-        One row per person.
-    noise : NoiseSource
-        Source of the order.
-    """
-    keys = noise.words(len(rows))
-    while np.unique(keys).size < keys.size:  # equal keys would keep the order of the data
-        keys = noise.words(len(rows))
-    return rows[np.argsort(keys)]
 
 
 class RowsMethod(SlicedMethod):
@@ -192,12 +169,13 @@ class RowsMethod(SlicedMethod):
         if lattice.norm > 1.0 + 1e-5:  # a frame, truncated, is below that
             lattice = SliceLattice(facts.domain, np.eye(facts.n_features))
         released = yield "rows", ProjectedRows(lattice, facts.n_classes)
-        order = noise_generator(estimator.random_state)
+        noise = noise_generator(estimator.random_state)
         noise_std = float(released.noise_sd[0] * lattice.step)
-        return [
-            SlicedRows(shuffled(block, order) * lattice.step, directions, noise_std, lattice)
-            for block in released.values
-        ]
+        # Equal noise on every row, then shuffling, is shuffling and then noise: what is released is
+        # a set, in which no place belongs to a person. In the order of the data, or with gaps, a
+        # random batch of rows would not hide who is in it.
+        sets = (block[random_order(len(block), noise)] for block in released.values)
+        return [SlicedRows(rows * lattice.step, directions, noise_std, lattice) for rows in sets]
 
 
 @dataclass(frozen=True, eq=False)

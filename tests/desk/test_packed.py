@@ -45,7 +45,7 @@ def test_parts_that_are_no_arrays_travel_as_arrays():
         (np.array([5]), np.array([1])),
     ):
         table.add(keys, masses)
-        pile.append(np.stack([masses, -masses], axis=1).astype(np.int16))
+        pile.add_arrays(np.stack([masses, -masses], axis=1).astype(np.int16))
     for _ in range(2):
         found, piled = from_bytes(to_bytes(pack((table, pile))), (KeyTable(), RowPile(2)))
         assert [part.tolist() for part in found.sorted()] == [[5, 1 << 40], [3, 3]]

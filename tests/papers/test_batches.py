@@ -47,20 +47,14 @@ def test_batches_are_fresh_and_without_replacement(seen):
     np.testing.assert_allclose(shares, B / N, atol=4.0 * np.sqrt(B / N * (1 - B / N) / 400))
 
 
-def test_no_more_batches_than_were_paid_for():
-    batches = desk(np.zeros((N, 1)), 2)
-    for _ in range(2):
-        batches.ask("batch", ClassSizes())
-    with pytest.raises(BudgetError, match="All 2 batches"):
-        batches.ask("batch", ClassSizes())
-
-
-def test_all_batches_are_paid_for_before_the_first():
+def test_all_batches_are_paid_for_before_the_first_and_no_more_are_drawn():
     charges = []
     batches = desk(np.zeros((N, 1)), 2, lambda: charges.append(1))
     for _ in range(2):
         batches.ask("batch", ClassSizes())
         assert charges == [1]
+    with pytest.raises(BudgetError, match="All 2 batches"):
+        batches.ask("batch", ClassSizes())
 
 
 def test_the_number_of_rows_is_that_of_the_plan():

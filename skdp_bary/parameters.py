@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class Rule(ABC):
     detailed = False  # whether its own error says more than the words
     _words = ""
     _example = ""  # an allowed value as it is typed, "" where the words show one
-    _kinds = ()  # types of values that are of the right kind, though they may not be allowed
+    _kinds: Any = ()  # types of values that are of the right kind, though they may not be allowed
 
     def __str__(self):
         return self._words

@@ -372,8 +372,8 @@ def synthetic(estimator, given, ending):
     rows = [[f"{x:.10g}" for x in row] for row in X.tolist()]
     if given.label is None:
         return text_table(given.columns, rows)
-    labelled = ([*row, cell(str(label))] for row, label in zip(rows, labels, strict=True))
-    return text_table([*given.columns, given.label], labelled)
+    labeled = ([*row, cell(str(label))] for row, label in zip(rows, labels, strict=True))
+    return text_table([*given.columns, given.label], labeled)
 
 
 def heatmap(estimator, given, ending):

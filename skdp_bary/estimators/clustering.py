@@ -91,14 +91,16 @@ class KMeansTuning:
     residual_share: float = 0.03  # of what these get: radii against means
     wide_features: int = 100  # from which the mean gets at least `wide_mean` of a pure budget
     wide_mean: float = 0.2  # a good origin against good centers
-    most_mean: float = 0.96  # ... at most, where noise would drown the mean
+    most_mean: float = 0.98  # ... at most, where noise would drown the mean
     mean_error: float = 0.025  # wanted of the mean, relative to the squared radius of the domain
     gaussian_mean: float = 1.25 / 0.015  # ... Gaussian: share times (n mu)**2 over the features
     costly_mean: float = 0.1  # share from which the mean's sum gets most of it
     costly_parts: tuple = (0.22, 1.0, 0.2)
     mostly_mean: float = 0.5  # share from which a fit is after the mean, first of all
-    mostly_mass: float = 16.0  # the less its mass gets then: a mean off the center against sums
-    mostly_spread: float = 0.02  # ... precision of the spread, where sums get 1
+    # the less its mass gets then, with a noisy number of rows and with a hint: rows aside from the
+    # center of the bounds against sums
+    mostly_mass: tuple = (16.0, 1024.0)
+    mostly_spread: float = 0.01  # ... precision of the spread, where sums get 1
     mean_doubt: float = 0.5  # standard deviations that a gain over the mean is doubted by
     gaussian: BlockShares = BlockShares((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)
     laplace: BlockShares = BlockShares((0.25, 1.0, 0.25), 0.25, 0.25, 0.9)
@@ -418,7 +420,8 @@ def _pure_plan(setting, known):
     needed = math.sqrt(2.0 / TUNED.mean_error) * d * sum(parts) / (signal * parts[1])
     mean = float(np.clip(needed, mean, TUNED.most_mean))
     if mean >= TUNED.mostly_mean:
-        mass = min(parts[0], (TUNED.mostly_mass * d**2) ** (-1 / 3))  # least error of d coordinates
+        scale = TUNED.mostly_mass[setting.n_hint is not None]
+        mass = min(parts[0], (scale * d**2) ** (-1 / 3))  # least error of d coordinates
         parts = (mass, parts[1], TUNED.mostly_spread)
     a_cluster = signal / (2.0 * k * math.sqrt(2.0 * d))
     detail = _ramp(a_cluster, TUNED.pure_detail) * _affordable(known)

@@ -33,6 +33,7 @@ from .noisy_means import (
 
 # Clustering in more than three dimensions: a released subspace, a grid in it, private rounds.
 
+_DOUBT = 3.0  # standard deviations of a mass: less divides sums by nearly nothing now and then
 _HALVES = 0.8  # place of the mean of half a normal law, in standard deviations
 _REACH_EDGES = 14  # distances that are told apart, two in an octave: how wide bounds may be
 
@@ -204,13 +205,13 @@ class MeanOfRows:
 def mean_about(frame, facts, name, query_class, origin, reach, shares):
     """Ask about rows clipped to a reach about an origin, in a frame about the domain's center.
 
-    The sum is divided by the size, a hint or a noisy count, as far as it is within one standard
-    deviation of the released mass: a hint that is wrong costs no more than that noise.
+    The sum is divided by the size, a hint or a noisy count, as far as it is within three standard
+    deviations of the released mass: a hint that is wrong costs no more than that noise.
     Returns the MeanOfRows.
     """
     query = about_clusters(query_class, facts, frame, origin[None], np.array([reach]), shares)
     found = read_means((yield name, query))
-    mass, doubt, origin = float(found.read.mass[0]), found.read.mass_sd, found.asked[0]
+    mass, doubt, origin = float(found.read.mass[0]), _DOUBT * found.read.mass_sd, found.asked[0]
     count = max(float(np.clip(facts.size, mass - doubt, mass + doubt)), 1.0)
     noise = float(found.read.sums_sd[0] / count) ** 2
     mean, weight = origin + found.read.sums[0] / count, max(float(found.weight[0]), 1.0)

@@ -432,9 +432,9 @@ def require_columns(file, names, who):
 
 
 def _as_number(text):
-    """Return a finite number, None where the text is none."""
+    """Return a finite number, None where the text is none to the readers of files either."""
     try:
-        number = float(text)
+        number = float("" if "_" in text or not text.isascii() else text)
     except ValueError:
         return None
     return number if np.isfinite(number) else None

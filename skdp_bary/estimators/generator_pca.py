@@ -232,6 +232,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
     def _n_features_out(self):
         return self.n_components
 
+    def _features_after(self, n_features):
+        return self.n_components
+
     def _numbers(self):
         names = [f"axis {i + 1}" for i in range(len(self.explained_variance_))]
         return names, self.explained_variance_, None, "variance"

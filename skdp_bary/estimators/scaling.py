@@ -178,6 +178,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
         check_is_fitted(self)
         return rows_of_width(X, self.n_features_in_) * self.scale_ + self.mean_
 
+    def _features_after(self, n_features):
+        return n_features
+
     def _shares(self, n_features):
         share = TUNED.window
         return {"place": share, "window": share, "spread": 1.0 - 2.0 * share}

@@ -304,14 +304,15 @@ def may_charge(estimator):
 def _width_after(step, width):
     """Number of columns a step makes, tried on a row of zeros, or None if it is unknown.
 
-    Private steps are not tried: their fits are charged.
+    Private steps say it, or are not tried: their fits are charged.
     """
     if step is None or isinstance(step, str) or width is None:
         return width
-    if may_charge(step) or parts_of(step, None):
+    says = hasattr(step, "_features_after")
+    if not says and (may_charge(step) or parts_of(step, None)):
         return None
     try:
-        if hasattr(step, "_features_after"):  # whose bounds may want names, which zeros lack
+        if says:  # the bounds of some want names, which zeros lack
             return step._features_after(width)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

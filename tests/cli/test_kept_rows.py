@@ -1,5 +1,7 @@
 """Rows that rules of the command line keep: each by its own values, in CSV and Parquet."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,13 @@ def fitted_rows(monkeypatch, *arguments, command="measure"):
 def test_a_rule_keeps_the_rows_that_meet_it(monkeypatch, table, rule):
     asked = [table, "--columns", "x", "--bounds", "0", "1", "--where", rule]
     assert fitted_rows(monkeypatch, *asked)[:, 0].tolist() == FRAME["x"][RULES[rule]].tolist()
+
+
+@pytest.mark.parametrize("text", ["x", "0x1", "1_0", "\u0663"])
+def test_a_text_that_no_file_reads_as_a_number_meets_no_comparison(monkeypatch, table, text):
+    Path("odd.csv").write_text(f"x\n{text}\n0.3\n", encoding="utf-8")
+    asked = ["odd.csv", "--columns", "x", "--bounds", "0", "1", "--where", "x >= 0.2"]
+    assert fitted_rows(monkeypatch, *asked).tolist() == [[0.3]]
 
 
 def test_rules_add_up(monkeypatch, table):

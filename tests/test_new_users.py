@@ -81,7 +81,7 @@ def test_classes_in_the_place_of_objects_are_named():
 def test_more_rows_than_memory_holds_are_drawn_in_pieces(estimator):
     estimator.fit(X)
     for n_samples in (10**15, 10**30):
-        with pytest.raises(ValueError, match=r"Draw them in pieces, such as sample\(1_000_000\)"):
+        with pytest.raises(ValueError, match=r"in pieces, for example sample\(1_000_000\)"):
             estimator.sample(n_samples)
 
 

@@ -97,9 +97,7 @@ class KMeansTuning:
     costly_mean: float = 0.1  # share from which the mean's sum gets most of it
     costly_parts: tuple = (0.22, 1.0, 0.2)
     mostly_mean: float = 0.5  # share from which a fit is after the mean, first of all
-    # the less its mass gets then, with a noisy number of rows and with a hint: rows aside from the
-    # center of the bounds against sums
-    mostly_mass: tuple = (16.0, 1024.0)
+    mostly_mass: tuple = (16.0, 1024.0)  # the less its mass gets, of a noisy size and of a hint
     mostly_spread: float = 0.01  # ... precision of the spread, where sums get 1
     mean_doubt: float = 0.5  # standard deviations that a gain over the mean is doubted by
     gaussian: BlockShares = BlockShares((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)

@@ -195,8 +195,7 @@ class SlicedTuning:
     cohort_sds: float = 3.5  # that a bought size is lowered by: who is padded looks different
     look_share: float = 0.06  # of the budget, for the width of cells: against the distance
     law_share: float = 0.16  # ... for the law of the distance between equal cohorts
-    # look in units of the half domain: cells of twice that serve a spread of 0.3
-    widest: float = 0.5
+    widest: float = 0.5  # look, of the half domain: cells of twice that serve a spread of 0.3
     octaves: int = 7  # that cells may be narrower: narrow rows against what the look costs
 
     # released sketches

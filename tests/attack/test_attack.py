@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import time
-from dataclasses import replace
 from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
@@ -97,7 +96,7 @@ def more_in_long_chunks(query, state, chunk):
 
 def moved_by_others(file, numbers, texts):
     for batch in read_batches(file, numbers, texts):
-        yield replace(batch, X=batch.X + (len(batch.X) > 2))
+        yield batch._replace(X=batch.X + (len(batch.X) > 2))
 
 
 def release_and_charge(path, released, kill):

@@ -45,7 +45,7 @@ MAY_BE_HEAVY = {
     "privacy/sqlite_ledger.py": {"sqlite3"},
     "transport/compiled_boxes.py": {"numba"},
 }
-SHARED_BY_FAMILIES = {"base", "clustering", "comparison", "facts", "noisy", "notices", "pyramid"}
+SHARED_BY_FAMILIES = {"base", "clustering", "comparison", "facts", "noisy", "notices"}
 
 
 @cache
@@ -190,7 +190,7 @@ PLANTED = [
 ALLOWED = [
     (climbing, "estimators/base.py", "from ..privacy.plans import Plan"),
     (climbing, "desk/query.py", "from ..rows.persons import Chunk"),
-    (between_families, "estimators/table_views.py", "from . import pyramid"),
+    (between_families, "estimators/table_views.py", "from . import noisy_trees"),
     (heavy, "transport/costs.py", "def f():\n    import ot\n    return ot"),
     (heavy, "plotting/maps.py", "if TYPE_CHECKING:\n    from matplotlib.axes import Axes"),
     (heavy, "papers/sliced_training.py", "import torch"),

@@ -21,9 +21,8 @@ from .clustering import KMeansSetting, is_gaussian
 from .clustering_high import HighMethod, mean_about, rows_reach, shortened
 from .facts import number_of_classes
 from .noisy_means import pyramid_tuning
-from .noisy_trees import cell_support
+from .noisy_trees import Pyramid, cell_support, is_box, pyramid_shares, suits_pyramid
 from .notices import cheapest, projections, proposed_delta, rounded_up
-from .pyramid import Pyramid, is_box, pyramid_shares, suits_pyramid
 
 # Ways to release enough about k distributions to compute their barycenter.
 

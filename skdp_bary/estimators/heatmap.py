@@ -20,9 +20,8 @@ from .base import BasePrivateEstimator
 from .facts import setting_of
 from .heatmap_views import HeatmapViews
 from .noisy_means import PYRAMID
-from .noisy_trees import Measurement, noisy_total
+from .noisy_trees import Measurement, cells_of, learned_priors, noisy_total
 from .notices import warn_of_few_cells, warn_of_missing
-from .pyramid import cells_of, learned_priors
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors, RandomState

@@ -16,9 +16,16 @@ from ..transport.measures import DiscreteMeasure
 from ..transport.tree_fits import prune
 from .base import BasePrivateEstimator
 from .noisy_means import TREES, pyramid_tuning
-from .noisy_trees import HaarMethod, by_level, cell_support
+from .noisy_trees import (
+    HaarMethod,
+    Pyramid,
+    by_level,
+    cell_support,
+    is_box,
+    pyramid_shares,
+    suits_pyramid,
+)
 from .notices import as_dataframe, check_samples, warn_of_border
-from .pyramid import Pyramid, is_box, pyramid_shares, suits_pyramid
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors, RandomState

@@ -1,14 +1,22 @@
-"""Ways to measure a tree of cells, and masses made of noisy counts."""
+"""Ways to measure a tree of cells, masses made of noisy counts, and one adaptive pyramid."""
+
+from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from ..queries.cells import HaarDifferences, LevelCounts
-from ..transport.tree_fits import rebuild_masses
-from .noisy_means import TREES
+from ..geometry.cells import CellTree
+from ..geometry.domains import Box, Domain
+from ..privacy.mechanisms import ADD_REMOVE
+from ..queries.cells import DisjointCounts, HaarDifferences, LevelCounts, RunDivision
+from ..transport.tree_fits import CellMasses, make_consistent, project_nonnegative, rebuild_masses
+from ..transport.tree_posterior import infer_masses
+from ..transport.trees import Tree, refine
+from .noisy_means import PYRAMID, TREES, pyramid_tuning
 
 # Ways to measure a tree of cells: which numbers are released, and how masses are made of them.
 
@@ -272,3 +280,304 @@ def noisy_total(measurements):
             total += weight * measured.mass.sum()
             precision += weight
     return total / precision, precision**-0.5
+
+
+# One adaptive pyramid of counts: looks, splits, and the posterior of the masses.
+
+WHOLE, ONCE, TWICE = "levels", "cells", "finer_cells"
+_SHARPEST = 100.0  # rate of noise: what is narrower changes a count once in exp(100) draws
+
+
+def pyramid_shares(tuning=PYRAMID):
+    """Return the steps of a pyramid and their shares of the budget."""
+    first, second, once, twice = tuning.shares
+    return {WHOLE: first + second, ONCE: once, TWICE: twice}
+
+
+def is_box(bounds):
+    """Whether bounds are a box, given or found."""
+    return not isinstance(bounds, Domain) or isinstance(bounds, Box)
+
+
+def suits_pyramid(bounds, n_features):
+    """Whether a pyramid was measured for such a domain, by public facts alone."""
+    given = bounds is not None and is_box(bounds)
+    return given and n_features <= pyramid_tuning(n_features).most_features
+
+
+@dataclass(frozen=True, eq=False)
+class Pyramid:
+    """The questions of a pyramid on a domain, and what is made of the answers.
+
+    Parameters
+    ----------
+    facts : Facts
+        With the mechanisms of the steps of :func:`pyramid_shares`.
+    depth : int or None
+        Halvings of the domain at most; None: as many as the signal fills.
+    tuning : PyramidTuning
+    """
+
+    facts: object
+    depth: int | None = None
+    tuning: object = PYRAMID
+
+    @cached_property
+    def signal(self):
+        """People, times how well one of them is seen with the whole budget."""
+        rates = [self.rate(step) for step in (WHOLE, ONCE, TWICE)]
+        # steps compose: squares of the rates of Gaussian noise add up, rates of Laplace noise do
+        whole = math.hypot(*rates) if self.is_gaussian else sum(rates)
+        return self._persons * whole
+
+    @property
+    def is_gaussian(self):
+        """Whether noise is Gaussian."""
+        return self.facts.mechanisms[WHOLE].is_gaussian
+
+    @cached_property
+    def tree(self):
+        """The cells there may be."""
+        depth = self.depth
+        if depth is None:
+            depth = math.ceil(math.log2(max(self.signal, 1.0))) + self.tuning.extra
+            sides = self.tuning.of_a_side * self.facts.domain.n_features
+            depth = min(max(depth, sides), self.tuning.deepest)
+        return CellTree(self.facts.domain, depth)
+
+    @cached_property
+    def branching(self):
+        """Children of a cell of each step: two halvings, and one more where their number is odd."""
+        return (4,) * (self.tree.depth // 2) + (2,) * (self.tree.depth % 2)
+
+    def rate(self, step):
+        """Return the rate of Laplace noise as wide as that of a count in its own step."""
+        mechanism = self.facts.mechanisms[step]
+        reach = 1 if self.facts.relation == ADD_REMOVE else 2  # cells that a neighbor changes
+        if mechanism.is_gaussian:
+            return mechanism.mu * math.sqrt(2.0 / reach)
+        return mechanism.epsilon / reach
+
+    def questions(self):
+        """Ask for the counts; return the masses of the cells of each class, and the totals."""
+        trees = self._full_levels()
+        kept, totals = yield from self._whole(trees)
+        n_classes = self.facts.n_classes
+        trees, priors = [trees[-1]] * n_classes, [[self.tuning.prior]] * n_classes
+        once, twice = self.tuning.once / self.rate(ONCE), self.tuning.twice / self.rate(TWICE)
+        once = max(once, self._persons / self._most**self.tuning.crowd)
+        for step, least in ((ONCE, once), (TWICE, twice)):
+            for c, tree in enumerate(trees):
+                masses, priors[c] = self.posterior(tree, kept[c], priors[c])
+                trees[c] = self._split(tree, masses, least)
+            released = yield step, self._query([[cells_of(tree) for tree in trees]])
+            for c, measurement in enumerate(self._read(released, 0, trees)):
+                kept[c].append(measurement)
+        found = []
+        for c, tree in enumerate(trees):
+            masses, _ = self.posterior(tree, kept[c], priors[c])
+            total = masses[0][0] if totals is None else totals[c]
+            masses = self._with_faint_lowered(tree, masses, kept[c])
+            found.append((self._cells(tree, masses), max(float(total), 0.0)))
+        return found
+
+    def posterior(self, tree, measurements, priors):
+        """Return the expected masses on a tree, and the priors that its splits teach."""
+        tuning, best = self.tuning, max(m.rate for m in measurements if m.rate < np.inf)
+        step = tuning.step / best * (math.sqrt(0.5) if self.is_gaussian else 1.0)
+        step = max(1.0, round(step)) if self.facts.units == 1 else max(0.2, step)
+        rounds = [m.on_tree(tree) for m in measurements]
+        for measurement, (_, rates) in zip(measurements, rounds, strict=True):
+            if measurement.rate == np.inf:  # an exact total: off by less than a step
+                rates[0] = np.full(1, 2.0 / step)
+        prior = [priors[min(k, len(priors) - 1)] for k in range(tree.depth)] or priors[0]
+        try:
+            posterior = infer_masses(
+                tree, rounds, prior=prior, step=step, width=tuning.width, gaussian=self.is_gaussian
+            )
+        except FloatingPointError:  # noise beyond all odds: what was paid for is delivered
+            return _least_squares(tree, rounds), priors
+        return posterior.mean, learned_priors(posterior.parts, self.tuning)
+
+    @property
+    def _persons(self):
+        """People of one class, about."""
+        return self.facts.size / self.facts.n_classes
+
+    @property
+    def _most(self):
+        """Cells that the signal would fill."""
+        cells = self.signal * self.tuning.cells_a_person
+        return min(max(cells, 8.0), float(self.tree.n_cells))
+
+    def _full_levels(self):
+        """Return the trees of one or two full levels, from public numbers alone."""
+        bits = np.concatenate([[0], np.cumsum(np.log2(self.branching))])
+        coarse, fine = (power * math.log2(self._most) for power in self.tuning.levels)
+        first = int(np.argmin(np.abs(bits - max(coarse, 2.0))))
+        second = int(np.searchsorted(bits, min(fine - 0.05, bits[-1])))
+        levels = sorted({first, second})
+        return [full_tree(self.branching[:level]) for level in levels]
+
+    def _whole(self, trees):
+        """Ask for full levels, and for the totals where they are public."""
+        partitions = [[cells_of(tree)] * self.facts.n_classes for tree in trees]
+        shares = self.tuning.shares[:2] if len(trees) == 2 else (1.0,)
+        power = 0.5 if self.is_gaussian else 1.0
+        weights = [share**-power for share in shares]
+        public = self.facts.total_public
+        if public:
+            root = [cells_of(full_tree(()))] * self.facts.n_classes
+            partitions, weights = [root, *partitions], [1.0, *weights]
+        released = yield WHOLE, self._query(partitions, tuple(weights))
+        kept = [[] for _ in range(self.facts.n_classes)]
+        for block, tree in enumerate(trees, start=int(public)):
+            every = [tree] * self.facts.n_classes
+            for c, measurement in enumerate(self._read(released, block, every)):
+                kept[c].append(measurement)
+        if not public:
+            return kept, None
+        totals = [int(total) / self.facts.units for total in released.values[0]]
+        root = np.zeros(1, dtype=int)
+        for c, total in enumerate(totals):
+            kept[c].append(Measurement(root, root, np.array([total]), np.inf))
+        return kept, totals
+
+    def _query(self, partitions, weights=None):
+        depth = self.tree.depth
+        edges = tuple(tuple(edges_of(*cells, depth) for cells in block) for block in partitions)
+        cells, facts = RunDivision(self.tree, edges), self.facts
+        return DisjointCounts(cells, facts.units, facts.total_public, weights)
+
+    def _read(self, released, block, trees):
+        """Yield the measurement of each class out of one block of a release."""
+        units, sd = self.facts.units, released.noise_sd[block] / self.facts.units
+        scale = 1.0 if self.is_gaussian else math.sqrt(2.0)
+        rate = scale / max(sd, scale / _SHARPEST)  # one whole cell has a public count
+        start, values = 0, released.values[block]
+        for tree in trees:
+            levels, codes = cells_of(tree)
+            order = np.argsort(paths_of(levels, codes, self.tree.depth))
+            mass = values[start : start + len(codes)] / units
+            start += len(codes)
+            yield Measurement(levels[order], codes[order], mass, rate)
+
+    def _split(self, tree, masses, least):
+        """Return the tree split where masses are at least `least`, and not too many of them are."""
+        while True:
+            finer = refine(tree, masses, least, self.branching)
+            n_cells = sum(np.count_nonzero(outer) for outer in finer.outer)
+            if n_cells <= self.tuning.most_cells or least > masses[0].sum():
+                return finer
+            least *= 1.2
+
+    def _with_faint_lowered(self, tree, masses, measurements):
+        """Return masses where cells that may well be empty give most of theirs to their siblings.
+
+        A person too many in each of many empty cells hardly moves a count, but far from all others
+        it moves distances.
+        """
+        precisions = self._precisions(tree, measurements)
+        found = [masses[0]]
+        for k, b in enumerate(tree.branching):
+            rows = np.asarray(masses[k + 1]).reshape(-1, b)
+            least = self.tuning.faint * precisions[k + 1].reshape(-1, b) ** -0.5
+            rows = np.where(rows < least, self.tuning.faint_left * rows, rows)
+            sums = rows.sum(axis=1, keepdims=True)
+            shares = np.where(sums > 0, rows / np.where(sums > 0, sums, 1.0), 1.0 / b)
+            found.append((shares * found[k][tree.chosen[k]][:, None]).ravel())
+        return found
+
+    def _precisions(self, tree, measurements):
+        """Return squared rates at which cells are known, from their own counts and those below."""
+        found = [np.zeros(size) for size in tree.sizes]
+        for measurement in measurements:
+            for own, rates in zip(found, measurement.on_tree(tree)[1], strict=True):
+                own += rates**2
+        for k in reversed(range(tree.depth)):
+            with np.errstate(divide="ignore"):
+                variances = (1.0 / found[k + 1]).reshape(-1, tree.branching[k]).sum(axis=1)
+                found[k][tree.chosen[k]] += 1.0 / variances
+        return found
+
+    def _cells(self, tree, masses):
+        """Return the cells of the domain that have mass; where none has, by the public prior."""
+        levels, codes, mass = tree.leaves(masses)
+        bits = np.minimum(2 * levels, self.tree.depth)
+        index = np.empty(len(codes), dtype=np.int64)
+        for level in np.unique(bits):
+            here = bits == level
+            index[here] = self.tree.index_of_paths(codes[here], int(level))
+        if not mass.any():  # noise outweighs the data
+            mass = self._shares(bits, index)
+        order = np.lexsort((index, bits))
+        order = order[mass[order] > 0]
+        cells = CellMasses(bits[order], index[order], mass[order])
+        if isinstance(self.facts.domain, Box):
+            return cells
+        inside = self._shares(cells.level, cells.index) > 0  # no row can be in the others
+        mass = cells.mass[inside]
+        mass *= cells.mass.sum() / mass.sum()
+        return CellMasses(cells.level[inside], cells.index[inside], mass)
+
+    def _shares(self, bits, index):
+        """Return the public shares of cells."""
+        share = np.empty(len(bits))
+        for level in np.unique(bits):
+            here = bits == level
+            share[here] = self.tree.share(int(level))[index[here]]
+        return share
+
+
+def full_tree(branching):
+    """Return the tree of all cells down to the last level."""
+    sizes = np.cumprod([1, *branching]).astype(int)
+    chosen = [np.ones(size, dtype=bool) for size in sizes[:-1]]
+    return Tree((*chosen, np.zeros(sizes[-1], dtype=bool)), tuple(branching))
+
+
+def cells_of(tree):
+    """Return level and code of the cells that are not split."""
+    levels, codes, _ = tree.leaves([np.zeros(size) for size in tree.sizes])
+    return levels, codes
+
+
+def paths_of(levels, codes, depth):
+    """Return the first leaf of every cell, in the order of paths."""
+    return codes << (depth - np.minimum(2 * levels, depth))
+
+
+def edges_of(levels, codes, depth):
+    """Start of each cell of a partition, and the end of the last one."""
+    return np.append(np.sort(paths_of(levels, codes, depth)), 1 << depth)
+
+
+def _least_squares(tree, rounds):
+    """Return non-negative masses of least squares."""
+    precision = [sum(rates[k] ** 2 for _, rates in rounds) for k in range(tree.depth + 1)]
+    sums = [sum(rates[k] ** 2 * v[k] for v, rates in rounds) for k in range(tree.depth + 1)]
+    values = [s / np.where(p > 0, p, 1.0) for s, p in zip(sums, precision, strict=True)]
+    with np.errstate(divide="ignore"):
+        variances = [1.0 / p for p in precision]
+    return project_nonnegative(tree, make_consistent(tree, values, variances)[0])
+
+
+# How cells split among their children, learned from counts that were released.
+
+
+def learned_priors(parts, tuning):
+    """Return a prior of each step, and of deeper ones, from how cells were split.
+
+    Parameters
+    ----------
+    parts : sequence of ndarray of shape (n_parts, n_splits)
+        Of each step, how likely each part of the prior made each split.
+    tuning : PyramidTuning
+        With the prior, and for how many splits it counts.
+    """
+    weights, concentrations = np.array(tuning.prior).T
+    sums = np.array([part.sum(axis=1) for part in parts]).reshape(-1, len(weights))
+    together = (sums.sum(axis=0) + tuning.own * weights) / (sums.sum() + tuning.own)
+    own = sums + tuning.level * together
+    rows = [*(own / own.sum(axis=1, keepdims=True)), together]
+    return [np.stack([np.maximum(row, 1e-6), concentrations], axis=1) for row in rows]

@@ -78,7 +78,18 @@ def _check_out(given, endings):
         if given.dry_run:
             return
         raise ValueError("--out must name the file of the release, as in --out release.csv.")
-    check_form(given.out, given.columns, endings)
+    ending = Path(given.out).suffix
+    if ending not in endings:
+        raise ValueError(f"--out must end in {' or '.join(endings)}, got {given.out!r}.")
+    if ending == ".geojson" and len(given.columns) != 2:
+        raise ValueError(
+            f"--out {given.out}: GeoJSON needs two columns (longitude, latitude), got "
+            f"{list(given.columns)}."
+        )
+    if ending == ".parquet":
+        import_optional("pyarrow.parquet", "cli", "skdp-bary --out rows.parquet")
+    if ending == ".png":
+        import_optional("matplotlib.backends.backend_agg", "plot", _PICTURE)
     check_target(given.out, given.overwrite)
     for read in (given.table, given.ledger, getattr(given, "schema", None)):
         there = read is not None and Path(given.out).exists() and Path(read).exists()
@@ -308,21 +319,6 @@ def _write_all(file, content):
 _MOST_CELLS = 1 << 25  # some gigabytes as text
 _PICTURE = "skdp-bary --out picture.png"
 ENDINGS = (".csv", ".geojson", ".npz", ".png")
-
-
-def check_form(path, columns, endings):
-    """Raise unless a release about `columns` can have the form that the name `path` asks for."""
-    ending = Path(path).suffix
-    if ending not in endings:
-        raise ValueError(f"--out must end in {' or '.join(endings)}, got {path!r}.")
-    if ending == ".geojson" and len(columns) != 2:
-        raise ValueError(
-            f"--out {path}: GeoJSON needs two columns (longitude, latitude), got {list(columns)}."
-        )
-    if ending == ".parquet":
-        import_optional("pyarrow.parquet", "cli", "skdp-bary --out rows.parquet")
-    if ending == ".png":
-        import_optional("matplotlib.backends.backend_agg", "plot", _PICTURE)
 
 
 def check_rows(rows, columns):

@@ -198,7 +198,13 @@ def read_bounds(given, columns, named):
     if given is None:
         return None
     if any("=" in text for text in given):
-        ranges = list(map(_range, given))
+        ranges = []
+        for text in given:
+            name, _, ends = text.rpartition("=")
+            low, colon, high = ends.partition(":")
+            if not name or not colon:
+                raise ValueError(f"--bounds must be {_SPELLINGS}, got {text!r}.")
+            ranges.append((name, (_number(low), _number(high))))
         refuse_doubles("--bounds", [name for name, _ in ranges])
         return check_domain(dict(ranges), len(columns), columns)
     if len(given) != 2:
@@ -231,14 +237,6 @@ def _by_name(columns, ranges):
     """Return ranges as they are typed, for a shell."""
     named = zip(columns, ranges, strict=True)
     return " ".join(quote(f"{name}={low:g}:{high:g}") for name, (low, high) in named)
-
-
-def _range(text):
-    name, _, ends = text.rpartition("=")
-    low, colon, high = ends.partition(":")
-    if not name or not colon:
-        raise ValueError(f"--bounds must be {_SPELLINGS}, got {text!r}.")
-    return name, (_number(low), _number(high))
 
 
 def _number(text):

@@ -72,7 +72,16 @@ class Downloads:
             if not self.download_if_missing:
                 raise OSError(f"{path} is not there and download_if_missing is False.")
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._download(url, path, checksum, url if shown is None else shown)
+            shown = url if shown is None else shown
+            descriptor, part = tempfile.mkstemp(prefix=f"{path.name}.part_", dir=path.parent)
+            os.close(descriptor)
+            try:
+                self._copy(url, part, path, shown)
+                if checksum is not None and (found := sha256(part)) != checksum:
+                    raise OSError(f"{shown} has the SHA-256 {found}, not the expected {checksum}.")
+                os.replace(part, path)
+            finally:
+                Path(part).unlink(missing_ok=True)
             record.write_text(f"{sha256(path)}  {path.name}\n")
             return path
         found = sha256(path)
@@ -83,17 +92,6 @@ class Downloads:
                 "was asked for, or it has changed. Delete it to download it again."
             )
         return path
-
-    def _download(self, url, path, checksum, shown):
-        descriptor, part = tempfile.mkstemp(prefix=f"{path.name}.part_", dir=path.parent)
-        os.close(descriptor)
-        try:
-            self._copy(url, part, path, shown)
-            if checksum is not None and (found := sha256(part)) != checksum:
-                raise OSError(f"{shown} has the SHA-256 {found}, not the expected {checksum}.")
-            os.replace(part, path)
-        finally:
-            Path(part).unlink(missing_ok=True)
 
     def _copy(self, url, part, path, shown):
         for left in reversed(range(self.n_retries + 1)):

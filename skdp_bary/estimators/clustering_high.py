@@ -116,8 +116,16 @@ class HighMethod(KMeansMethod):
         halfwidths = 2.0 * np.sqrt(axes.variances[: len(bits)])
         grid = Histogram(frame, halfwidths, bits, facts.units)
         released = yield "cells", grid
-        counts = released.values[0] / facts.units
-        return frame, kept_cells(setting, plan, grid, counts, released.noise_sd[0] / facts.units)
+        counts, sd = released.values[0] / facts.units, released.noise_sd[0] / facts.units
+        kept, variances = standing_out(setting, counts, sd, plan.kept), axes.variances.copy()
+        places, halved = grid.cell_centers(kept), np.array(bits) == 1
+        roots = np.sqrt(variances[: len(bits)])
+        places[:, halved] = np.sign(places[:, halved]) * _HALVES * roots[halved]
+        points = np.zeros((len(kept), frame.width))
+        points[:, : len(bits)] = places
+        variances[: len(bits)] *= 4.0 ** -np.array(bits, dtype=float)  # those inside a cell
+        within = float(variances.sum())
+        return frame, WeightedPoints(points, np.maximum(counts[kept], 0.0), sd, within)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,20 +262,6 @@ def principal_axes(setting, facts, rows):
     trace = max(float(values.sum()), 1e-300)
     variances *= float(np.clip(rows.count * rows.rms**2 / trace, 1.0, 4.0))
     return Axes(vectors, np.maximum(variances, 1e-9 * rows.rms**2))
-
-
-def kept_cells(setting, plan, grid, counts, sd):
-    """Return the cells of a grid that stand out of the noise, as points on the leading axes."""
-    p, variances = len(grid.bits), grid.frame.axes.variances
-    kept = standing_out(setting, counts, sd, plan.kept)
-    places = grid.cell_centers(kept)
-    halved = np.array(grid.bits) == 1
-    places[:, halved] = np.sign(places[:, halved]) * _HALVES * np.sqrt(variances[:p])[halved]
-    points = np.zeros((len(kept), grid.frame.width))
-    points[:, :p] = places
-    inside = variances.copy()
-    inside[:p] *= 4.0 ** -np.array(grid.bits, dtype=float)
-    return WeightedPoints(points, np.maximum(counts[kept], 0.0), sd, float(inside.sum()))
 
 
 def fill(setting, facts, plan, frame, cells):
@@ -466,23 +460,15 @@ def ambient_round(released, spread, basis, unknown):
     moved = float(mass[known] @ (steps[known] ** 2).sum(axis=1)) / max(float(mass.sum()), 1.0)
     after = np.maximum(spread - moved, TUNED.least_left * spread)
     centers = means.asked + steps
-    if _stands_out(means, unknown):
+    # the largest of many masses that are noise alone is above two standard deviations as a rule
+    limit = MEANS.sure + math.sqrt(2.0 * math.log(len(known)))
+    stand_out = known if unknown > 0 else means.read.mass > limit * means.read.mass_sd
+    if stand_out.any():
         centers *= _kept_way(means, steps, basis)
     else:
         centers *= unknown
         centers[(centers**2).sum(axis=1).argmin()] = 0.0
     return LloydState(centers, means.read.mass, after, 0.0 * means.noise, means.noise)
-
-
-def _stands_out(means, unknown):
-    """Whether the mass of a cluster does, of all clusters where centers would go back otherwise.
-
-    The largest of many masses that are noise alone is above two standard deviations as a rule.
-    """
-    if unknown > 0:
-        return means.known.any()
-    limit = MEANS.sure + math.sqrt(2.0 * math.log(len(means.known)))
-    return (means.read.mass > limit * means.read.mass_sd).any()
 
 
 def _kept_way(means, steps, basis):

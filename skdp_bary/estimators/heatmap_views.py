@@ -288,9 +288,34 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
         return (self.cells_.low + self.cells_.high) / 2.0
 
     def _log_densities(self, X, bandwidths):
+        """Return log densities of the blurred masses, one person's worth of uniform added.
+
+        They have the shape (n_rows, n_bandwidths). The kernel runs over the borders of the map.
+        """
         check_is_fitted(self)
         inside = np.clip(read_rows(self, X, reset=False), self.domain_.low, self.domain_.high)
-        return log_densities(self.cells_, self.domain_, inside, bandwidths)
+        low, high = self.domain_.low[:2], self.domain_.high[:2]
+        widths = high - low
+        per_area = self.cells_.mass / np.prod((self.cells_.high - self.cells_.low) / widths, axis=1)
+        # the kernel over a cell is a product of those over its two sides, which many cells share
+        positions = cell_positions(self.cells_.code)[::-1]
+        sides = [_sides(self.cells_, axis, positions[axis]) for axis in (0, 1)]
+        shape = [ends.shape[1] for ends, _ in sides]
+        masses = csr_array((per_area, (sides[1][1], sides[0][1])), shape=shape[::-1])
+        densities = np.empty((len(inside), len(bandwidths)))
+        rows = max(1, _BLOCK // max(shape))
+        for start in range(0, len(inside), rows):
+            part = inside[start : start + rows, :2].T
+            for scale, bandwidth in enumerate(bandwidths):
+                across, up = (
+                    _between(ends, x, bandwidth * width)
+                    for (ends, _), x, width in zip(sides, part, widths, strict=True)
+                )
+                # sums of sparse products are taken column by column: a row has its bits to itself
+                shares = masses @ across
+                shares *= up
+                densities[start : start + rows, scale] = folded(shares)
+        return np.log((densities + 1.0) / (self.cells_.mass.sum() + 1.0)) - np.log(widths).sum()
 
     def _check_fitted_attribute(self, name):
         if not hasattr(self, "cells_"):
@@ -358,39 +383,6 @@ def blur(grid, bandwidth):
     kernel = np.exp(-(apart**2) / (2.0 * (bandwidth * len(grid)) ** 2))
     kernel /= kernel.sum(axis=0)
     return kernel @ grid @ kernel.T
-
-
-def log_densities(cells, domain, X, bandwidths):
-    """Return log densities at rows of the blurred masses, one person's worth of uniform added.
-
-    The kernel runs over the borders of the map.
-
-    Returns
-    -------
-    densities : ndarray of shape (n_rows, n_bandwidths)
-    """
-    low, high = np.asarray(domain.low)[:2], np.asarray(domain.high)[:2]
-    widths = high - low
-    per_area = cells.mass / np.prod((cells.high - cells.low) / widths, axis=1)
-    # the kernel over a cell is a product of those over its two sides, which many cells share
-    positions = cell_positions(cells.code)[::-1]
-    sides = [_sides(cells, axis, positions[axis]) for axis in (0, 1)]
-    shape = [ends.shape[1] for ends, _ in sides]
-    masses = csr_array((per_area, (sides[1][1], sides[0][1])), shape=shape[::-1])
-    densities = np.empty((len(X), len(bandwidths)))
-    rows = max(1, _BLOCK // max(shape))
-    for start in range(0, len(X), rows):
-        part = X[start : start + rows, :2].T
-        for scale, bandwidth in enumerate(bandwidths):
-            across, up = (
-                _between(ends, x, bandwidth * width)
-                for (ends, _), x, width in zip(sides, part, widths, strict=True)
-            )
-            # sums of sparse products are taken column by column: a row has its bits to itself
-            inside = masses @ across
-            inside *= up
-            densities[start : start + rows, scale] = folded(inside)
-    return np.log((densities + 1.0) / (cells.mass.sum() + 1.0)) - np.log(widths).sum()
 
 
 def _sides(cells, axis, positions):

@@ -30,8 +30,34 @@ class LowMethod(KMeansMethod):
         return {_name(i): share for i, share in enumerate(TUNED.look_shares)}
 
     def questions(self, setting, facts):
-        """Ask for points that represent the rows, and return the best centers there."""
-        coarse, total = yield from ask_looks(facts)
+        """Ask for counts on ever finer cells, and return the best centers of their points.
+
+        The first look counts the cells of a grid. Before each further look, cells that hold more
+        than the noise of all looks so far are cut, the more often the more they hold; all others
+        are asked again as they are. So the number of cells follows the noisy masses, and wide
+        bounds cost little.
+        """
+        # a grid with about one cell for so many people as stand out of the noise
+        d = facts.n_features
+        signal = facts.size * math.sqrt(2.0) / _sd(facts, 0)
+        beside = math.log2(STRETCH) if d > 1 else 0.0  # where no row is; a line loses little there
+        level = round(math.log2(max(signal / _scales(d)[0], 2.0)) / d + beside)
+        most = TUNED.first_halvings[d - 1]
+        depth = TUNED.look_depth[d - 1]
+        cells = NestedCells.grid(facts.domain, depth, int(np.clip(level, 2, most)))
+        parents, values, variances = [], [], []
+        for i in range(len(TUNED.look_shares)):
+            if i:
+                estimates, spread = least_squares(parents, values, variances)
+                masses = nonnegative(parents, estimates)[-1]
+                cells = cells.cut(_cuts(facts, i, masses, spread[-1]))
+                parents.append(cells.parents)
+            released = yield _name(i), DisjointCounts(NestedDivision(cells), facts.units)
+            sd = max(released.noise_sd[0] / facts.units, _EXACT)
+            values.append(np.where(cells.outside, 0.0, released.values[0] / facts.units))
+            variances.append(np.where(cells.outside, _EXACT**2, sd**2))  # no row can be there
+        quantile = _normal_sds if is_gaussian(facts) else sure_sds
+        coarse, total = _points(cells, parents, values, variances, sd, quantile)
         centers = search(setting, facts.domain, coarse)
         centers, coarse = without_far_noise(setting, facts.domain, coarse, centers)
         masses, noise = coarse.masses_about(centers)
@@ -169,36 +195,6 @@ class SeenPoints(WeightedPoints):
             square = np.bincount(*counted, len(masses))
             found |= (square > 0) & (masses > sds * np.sqrt(square))
         return found
-
-
-def ask_looks(facts):
-    """Ask for counts on ever finer cells; return WeightedPoints and the mass of all rows.
-
-    The first look counts the cells of a grid. Before each further look, cells that hold more than
-    the noise of all looks so far are cut, the more often the more they hold; all others are asked
-    again as they are. So the number of cells follows the noisy masses, and wide bounds cost little.
-    """
-    # a grid with about one cell for so many people as stand out of the noise
-    d = facts.n_features
-    signal = facts.size * math.sqrt(2.0) / _sd(facts, 0)
-    beside = math.log2(STRETCH) if d > 1 else 0.0  # where no row is; a line loses little there
-    level = round(math.log2(max(signal / _scales(d)[0], 2.0)) / d + beside)
-    most = TUNED.first_halvings[d - 1]
-    depth = TUNED.look_depth[d - 1]
-    cells = NestedCells.grid(facts.domain, depth, int(np.clip(level, 2, most)))
-    parents, values, variances = [], [], []
-    for i in range(len(TUNED.look_shares)):
-        if i:
-            estimates, spread = least_squares(parents, values, variances)
-            masses = nonnegative(parents, estimates)[-1]
-            cells = cells.cut(_cuts(facts, i, masses, spread[-1]))
-            parents.append(cells.parents)
-        released = yield _name(i), DisjointCounts(NestedDivision(cells), facts.units)
-        sd = max(released.noise_sd[0] / facts.units, _EXACT)
-        values.append(np.where(cells.outside, 0.0, released.values[0] / facts.units))
-        variances.append(np.where(cells.outside, _EXACT**2, sd**2))  # no row can be there
-    quantile = _normal_sds if is_gaussian(facts) else sure_sds
-    return _points(cells, parents, values, variances, sd, quantile)
 
 
 def _name(i):

@@ -477,7 +477,15 @@ class Pyramid:
         A person too many in each of many empty cells hardly moves a count, but far from all others
         it moves distances.
         """
-        precisions = self._precisions(tree, measurements)
+        # squared rates at which cells are known, from their own counts and those below
+        precisions = [np.zeros(size) for size in tree.sizes]
+        for measurement in measurements:
+            for own, rates in zip(precisions, measurement.on_tree(tree)[1], strict=True):
+                own += rates**2
+        for k in reversed(range(tree.depth)):
+            with np.errstate(divide="ignore"):
+                variances = (1.0 / precisions[k + 1]).reshape(-1, tree.branching[k]).sum(axis=1)
+                precisions[k][tree.chosen[k]] += 1.0 / variances
         found = [masses[0]]
         for k, b in enumerate(tree.branching):
             rows = np.asarray(masses[k + 1]).reshape(-1, b)
@@ -486,18 +494,6 @@ class Pyramid:
             sums = rows.sum(axis=1, keepdims=True)
             shares = np.where(sums > 0, rows / np.where(sums > 0, sums, 1.0), 1.0 / b)
             found.append((shares * found[k][tree.chosen[k]][:, None]).ravel())
-        return found
-
-    def _precisions(self, tree, measurements):
-        """Return squared rates at which cells are known, from their own counts and those below."""
-        found = [np.zeros(size) for size in tree.sizes]
-        for measurement in measurements:
-            for own, rates in zip(found, measurement.on_tree(tree)[1], strict=True):
-                own += rates**2
-        for k in reversed(range(tree.depth)):
-            with np.errstate(divide="ignore"):
-                variances = (1.0 / found[k + 1]).reshape(-1, tree.branching[k]).sum(axis=1)
-                found[k][tree.chosen[k]] += 1.0 / variances
         return found
 
     def _cells(self, tree, masses):

@@ -193,7 +193,11 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
             features = np.arange(facts.n_features)
             low = edges[features, np.maximum(first - 1, 0)]
             high = edges[features, np.minimum(stop + 1, TUNED.n_cells)]
-        edges = _growing_edges(facts.domain, low, high)
+        # edges dense in the windows: even in the arsinh of the distance to their middles
+        middle, unit = (low + high) / 2.0, (high - low) / TUNED.fine
+        ends = [np.arcsinh((end - middle) / unit) for end in (facts.domain.low, facts.domain.high)]
+        edges = np.sinh(np.linspace(*ends, TUNED.n_cells + 1, axis=1)) * unit[:, None]
+        edges = np.maximum.accumulate(edges + middle[:, None], axis=1)
         counts, sd, total = yield from _histograms(facts, "spread", edges)
         return moments(edges, counts, sd, total), total
 
@@ -259,17 +263,6 @@ def moments(edges, counts, sd, total):
     # rows lie nearer to the inner edge of a cell that grows: half of the variance of even rows
     spread = (middle - mean[:, None]) ** 2 + np.diff(edges, axis=1) ** 2 / 24.0
     return mean, np.sqrt((masses * spread).sum(axis=1))
-
-
-def _growing_edges(domain, low, high):
-    """Return edges that are dense in a window of every feature, and grow up to the domain.
-
-    They are evenly spaced in the inverse hyperbolic sine of the distance to the middle.
-    """
-    middle, unit = (low + high) / 2.0, (high - low) / TUNED.fine
-    ends = [np.arcsinh((end - middle) / unit) for end in (domain.low, domain.high)]
-    edges = np.sinh(np.linspace(*ends, TUNED.n_cells + 1, axis=1)) * unit[:, None]
-    return np.maximum.accumulate(edges + middle[:, None], axis=1)
 
 
 # The tuned numbers of PrivateStandardScaler.

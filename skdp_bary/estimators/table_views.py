@@ -533,14 +533,12 @@ def _histograms(report):
         axes.bar(at - 0.2, real, width=0.4, color="0.6", label="real")
         axes.bar(at + 0.2, drawn, width=0.4, color="C0", label="drawn")
         shown = at[:: max(len(at) // 6, 1)]
-        axes.set_xticks(shown, [_short(words[i]) for i in shown], fontsize=6, rotation=20)
+        labels = [words[i] for i in shown]
+        labels = [w if len(w) <= _LONGEST else w[: _LONGEST - 3] + "..." for w in labels]
+        axes.set_xticks(shown, labels, fontsize=6, rotation=20)
         axes.set_title(str(name), fontsize=9)
     figure.axes[0].legend(fontsize=7)
     return _png(figure)
-
-
-def _short(words):
-    return words if len(words) <= _LONGEST else words[: _LONGEST - 3] + "..."
 
 
 def _pairs(report):

@@ -265,7 +265,10 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     def _questions(self, facts):
         n_min, bought = yield from padded_sizes(self, facts, TUNED.cohort_sds)
         slices = unit_slices(facts.domain, slicing_directions(facts.n_features))
-        kind, ladder = (n_min, facts.n_classes, facts.units), _ladder(slices)
+        kind = (n_min, facts.n_classes, facts.units)
+        # single widths of cells in levels, each half the one before
+        widths = (TUNED.widest * 2.0**-octave for octave in range(TUNED.octaves))
+        ladder = tuple(max(1, round(width / slices.step)) for width in widths)
         if self.reference is None:
             released = yield "look", PairSpreads(slices, *kind, ladder)
             persons = persons_counted(released, n_min, facts)
@@ -296,12 +299,6 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         self.pvalue_, self.statistic_ = self.result_.pvalue, self.result_.statistic
         if narrow and self.bounds is not None:
             warn(_NARROW.format(2 ** (TUNED.octaves - 1)), stacklevel=4)
-
-
-def _ladder(slices):
-    """Return single widths of cells in levels, each half the one before."""
-    widths = (TUNED.widest * 2.0**-octave for octave in range(TUNED.octaves))
-    return tuple(max(1, round(width / slices.step)) for width in widths)
 
 
 def _planes(slices, spread):

@@ -84,8 +84,16 @@ class BudgetDisplay(Display):
         display : BudgetDisplay
         """
         entries = tuple(entry for entry in accountant.entries if entry.kind == SPEND)
-        adds_up = accountant.composition == "sum"
-        running = running_totals(entries, accountant.neighbors) if adds_up else None
+        running = None
+        if accountant.composition == "sum":  # the whole data plus what its parts compose to
+            whole, parts, running = 0.0, {}, np.empty(len(entries))
+            for place, entry in enumerate(entries):
+                if entry.part:
+                    parts[entry.part] = parts.get(entry.part, 0.0) + entry.epsilon
+                else:
+                    whole += entry.epsilon
+                composed = compose_parts(parts.values(), accountant.neighbors)
+                running[place] = whole + float(composed)
         display = cls(entries, running, total=accountant.total()[0], ceiling=accountant.epsilon)
         return display.plot(ax=ax)
 
@@ -124,18 +132,6 @@ class BudgetDisplay(Display):
 def _shorten(name):
     name = " ".join(name.split())
     return name if len(name) <= _WIDEST_NAME else name[: _WIDEST_NAME - 3] + "..."
-
-
-def running_totals(entries, relation):
-    """Return the total epsilon after each entry: the whole data plus what its parts compose to."""
-    whole, parts, totals = 0.0, {}, []
-    for entry in entries:
-        if entry.part:
-            parts[entry.part] = parts.get(entry.part, 0.0) + entry.epsilon
-        else:
-            whole += entry.epsilon
-        totals.append(whole + float(compose_parts(parts.values(), relation)))
-    return np.array(totals)
 
 
 # PrivacyUtilityDisplay: what epsilon gives, for whoever may see the rows.

@@ -68,11 +68,6 @@ def inlined(function):
     return numba.njit(**_OPTIONS, **_NO_COUNTING)(function)
 
 
-def summing(function):
-    """Do the same, and add what the function adds in any order: several terms at a time."""
-    return numba.njit(fastmath={"reassoc"}, **_OPTIONS, **_NO_COUNTING)(function)
-
-
 # Compiled: labels of points along a curve, from boxes around runs of them.
 
 RUN = 32  # points of the smallest box
@@ -101,7 +96,7 @@ def _extra_along(points, i, atoms, j, k, axis):
     return (atoms[k, axis] - atoms[j, axis]) * (to_k + to_j)
 
 
-@summing
+@numba.njit(fastmath={"reassoc"}, **_OPTIONS, **_NO_COUNTING)  # sums several terms at a time
 def _extra_square(points, i, atoms, j, k):
     total = 0.0
     for axis in range(atoms.shape[1]):

@@ -165,7 +165,18 @@ class _Windows:
             hi.append(np.ceil((high + reach) / self.step) + 1)
         for k, b in enumerate(self.tree.branching):  # also bounds cells of which nothing is known
             hi[k + 1] = np.minimum(hi[k + 1], np.repeat(hi[k][self.tree.chosen[k]], b))
-        _cut_to_sums(self.tree, lo, hi)
+        # without what no masses in the other windows can add up to
+        for k in reversed(range(self.tree.depth)):
+            mask, b = self.tree.chosen[k], self.tree.branching[k]
+            lo[k][mask] = np.maximum(lo[k][mask], lo[k + 1].reshape(-1, b).sum(axis=1))
+            hi[k][mask] = np.minimum(hi[k][mask], hi[k + 1].reshape(-1, b).sum(axis=1))
+        for k, b in enumerate(self.tree.branching):
+            mask = self.tree.chosen[k]
+            low, high = lo[k + 1].reshape(-1, b), hi[k + 1].reshape(-1, b)
+            siblings_low = low.sum(axis=1, keepdims=True) - low
+            siblings_high = high.sum(axis=1, keepdims=True) - high
+            lo[k + 1] = np.maximum(low, lo[k][mask, None] - siblings_high).ravel()
+            hi[k + 1] = np.minimum(high, hi[k][mask, None] - siblings_low).ravel()
         return [Grid(a.astype(np.int64), z.astype(np.int64)) for a, z in zip(lo, hi, strict=True)]
 
     def span(self, masses):
@@ -325,21 +336,6 @@ def _least_squares(tree, rounds, spread):
             "what is below one of its cells."
         )
     return estimates, [np.sqrt(v) for v in variances]
-
-
-def _cut_to_sums(tree, lo, hi):
-    """Remove from the windows, in place, what no masses in the other windows can add up to."""
-    for k in reversed(range(tree.depth)):
-        mask, b = tree.chosen[k], tree.branching[k]
-        lo[k][mask] = np.maximum(lo[k][mask], lo[k + 1].reshape(-1, b).sum(axis=1))
-        hi[k][mask] = np.minimum(hi[k][mask], hi[k + 1].reshape(-1, b).sum(axis=1))
-    for k, b in enumerate(tree.branching):
-        mask = tree.chosen[k]
-        low, high = lo[k + 1].reshape(-1, b), hi[k + 1].reshape(-1, b)
-        siblings_low = low.sum(axis=1, keepdims=True) - low
-        siblings_high = high.sum(axis=1, keepdims=True) - high
-        lo[k + 1] = np.maximum(low, lo[k][mask, None] - siblings_high).ravel()
-        hi[k + 1] = np.minimum(high, hi[k][mask, None] - siblings_low).ravel()
 
 
 def _propagate(tree, own, grids, centers, step, priors):

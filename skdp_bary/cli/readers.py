@@ -271,9 +271,13 @@ def quotes_are_whole(block):
     data = np.frombuffer(block, np.uint8)
     commas, quotes, ends = (_words(data == sign) for sign in (_COMMA, _QUOTE, _LINE_END))
     edges = commas | quotes | ends
+    after, before = edges << np.uint64(1), edges >> np.uint64(1)
+    after[1:] |= edges[:-1] >> np.uint64(63)
+    after[0] |= np.uint64(1)  # no line is before the first byte
+    before[:-1] |= edges[1:] << np.uint64(63)
     within = _odd_so_far(quotes)
-    wrong = quotes & within & ~_after(edges)  # begins a cell, but not at its edge
-    wrong |= quotes & ~within & ~_before(edges)
+    wrong = quotes & within & ~after  # begins a cell, but not at its edge
+    wrong |= quotes & ~within & ~before
     wrong |= within & ends
     return not wrong.any()
 
@@ -294,21 +298,6 @@ def _odd_so_far(words):
     odd_after = np.bitwise_xor.accumulate(odd >> np.uint64(63))
     odd[1:] ^= -odd_after[:-1]  # all ones where the words before hold an odd number
     return odd
-
-
-def _after(words):
-    """Set the bits after those that are set, and the first, which no line is before."""
-    found = words << np.uint64(1)
-    found[1:] |= words[:-1] >> np.uint64(63)
-    found[0] |= np.uint64(1)
-    return found
-
-
-def _before(words):
-    """Set the bits before those that are set."""
-    found = words >> np.uint64(1)
-    found[:-1] |= words[1:] << np.uint64(63)
-    return found
 
 
 # Columns of files: numbers that are finite, and text exactly as it is written.

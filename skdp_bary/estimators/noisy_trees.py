@@ -360,7 +360,12 @@ class Pyramid:
 
     def questions(self):
         """Ask for the counts; return the masses of the cells of each class, and the totals."""
-        trees = self._full_levels()
+        # one or two full levels, from public numbers alone
+        bits = np.concatenate([[0], np.cumsum(np.log2(self.branching))])
+        coarse, fine = (power * math.log2(self._most) for power in self.tuning.levels)
+        first = int(np.argmin(np.abs(bits - max(coarse, 2.0))))
+        second = int(np.searchsorted(bits, min(fine - 0.05, bits[-1])))
+        trees = [full_tree(self.branching[:level]) for level in sorted({first, second})]
         kept, totals = yield from self._whole(trees)
         n_classes = self.facts.n_classes
         trees, priors = [trees[-1]] * n_classes, [[self.tuning.prior]] * n_classes
@@ -409,15 +414,6 @@ class Pyramid:
         """Cells that the signal would fill."""
         cells = self.signal * self.tuning.cells_a_person
         return min(max(cells, 8.0), float(self.tree.n_cells))
-
-    def _full_levels(self):
-        """Return the trees of one or two full levels, from public numbers alone."""
-        bits = np.concatenate([[0], np.cumsum(np.log2(self.branching))])
-        coarse, fine = (power * math.log2(self._most) for power in self.tuning.levels)
-        first = int(np.argmin(np.abs(bits - max(coarse, 2.0))))
-        second = int(np.searchsorted(bits, min(fine - 0.05, bits[-1])))
-        levels = sorted({first, second})
-        return [full_tree(self.branching[:level]) for level in levels]
 
     def _whole(self, trees):
         """Ask for full levels, and for the totals where they are public."""

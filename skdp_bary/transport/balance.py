@@ -188,45 +188,38 @@ class Level:
 
     def plan(self):
         """Return potentials, labels of all points, the split points, and the shares of these."""
-        found = self.balanced()
-        return found.edges.potentials, *read_plan(self.problem, found)
+        problem, balanced = self.problem, self.balanced()
+        found, n_items = balanced.items, balanced.used[1]
+        n_points, n_atoms = len(problem.cloud.points), len(problem.target)
+        labels = np.empty(n_points, dtype=np.int32)
+        labels[found.rows[:n_points]] = found.owners[:n_points]
+        # Only points with a second item can have moved.
+        moved = np.flatnonzero(found.ring[:n_points] != np.arange(n_points, dtype=np.int32))
+        items = np.append(moved, np.arange(n_points, n_items))
+        items = items[found.units[items] > 0]
+        rows, owners, units = found.rows[items], found.owners[items].copy(), found.units[items]
+        labels[rows] = owners
+        shared = np.bincount(rows, minlength=n_points)[rows] > 1
+        rows, owners, units = rows[shared], owners[shared], units[shared]
+        costs = chosen_cost(problem.cloud.points, rows, problem.atoms, owners, problem.p)
+        break_cycles(rows, owners, units, costs)
+        kept = units > 0
+        rows, owners, units = rows[kept], owners[kept], units[kept]
+        labels[rows] = owners
+        split, place, pieces = np.unique(rows, return_inverse=True, return_counts=True)
+        several = np.flatnonzero(pieces > 1)
+        column = np.full(len(split), -1)
+        column[several] = np.arange(len(several))
+        mine = column[place] >= 0
+        shares = np.zeros((n_atoms, len(several)))
+        shares[owners[mine], column[place[mine]]] = units[mine]
+        shares /= shares.sum(axis=0)
+        return balanced.edges.potentials, labels, split[several], shares
 
 
 def mass_to_move(excess):
     """Return the mass that has to move when every point goes to its label whole."""
     return float(np.abs(excess).sum() / (2.0 * UNITS))
-
-
-# The plan that a Balancing ends with, as whole points and a forest of split ones.
-
-
-def read_plan(problem, balanced):
-    """Return labels of all points, the split points, and the shares of these."""
-    found, n_items = balanced.items, balanced.used[1]
-    n_points, n_atoms = len(problem.cloud.points), len(problem.target)
-    labels = np.empty(n_points, dtype=np.int32)
-    labels[found.rows[:n_points]] = found.owners[:n_points]
-    # Only points with a second item can have moved.
-    moved = np.flatnonzero(found.ring[:n_points] != np.arange(n_points, dtype=np.int32))
-    items = np.append(moved, np.arange(n_points, n_items))
-    items = items[found.units[items] > 0]
-    rows, owners, units = found.rows[items], found.owners[items].copy(), found.units[items]
-    labels[rows] = owners
-    shared = np.bincount(rows, minlength=n_points)[rows] > 1
-    rows, owners, units = rows[shared], owners[shared], units[shared]
-    costs = chosen_cost(problem.cloud.points, rows, problem.atoms, owners, problem.p)
-    break_cycles(rows, owners, units, costs)
-    kept = units > 0
-    rows, owners, units = rows[kept], owners[kept], units[kept]
-    labels[rows] = owners
-    split, place, pieces = np.unique(rows, return_inverse=True, return_counts=True)
-    several = np.flatnonzero(pieces > 1)
-    column = np.full(len(split), -1)
-    column[several] = np.arange(len(several))
-    mine = column[place] >= 0
-    shares = np.zeros((n_atoms, len(several)))
-    shares[owners[mine], column[place[mine]]] = units[mine]
-    return labels, split[several], shares / shares.sum(axis=0)
 
 
 def break_cycles(points, atoms, units, costs):

@@ -48,8 +48,19 @@ class Table:
         for name in (*self.columns, *self._texts):
             if name not in present:
                 raise ValueError(f"{path} has no column {name!r}{_listed(present)}")
-        if columns is None:
-            _refuse_what_is_no_feature(self.columns, path)
+        if columns is None:  # all columns are features, unless a name says that one is none
+            for name in self.columns:
+                if names_somebody(name):
+                    raise ValueError(
+                        f"The column {name!r} of {path} looks like an id, and would be used as a "
+                        "feature. Name the columns that make a row with --columns."
+                    )
+            places = list(map(str, range(len(self.columns))))
+            if any(map(_is_number, self.columns)) and self.columns != places:
+                raise ValueError(
+                    f"The first line of {path} must hold the names of the columns, and has a "
+                    "number. If it is a name, name the columns that make a row with --columns."
+                )
         keep_rows(self._file, rules, [*self.columns, *self._texts] if drop_missing else [])
 
     def chunks(self):
@@ -143,21 +154,6 @@ def refuse_values_as_names(names, path):
     """Refuse a first line that looks like someone's row."""
     if any(map(_is_number, names)):
         raise ValueError(f"The first line of {path} must hold the names of the columns.")
-
-
-def _refuse_what_is_no_feature(names, path):
-    """Refuse to take all columns for features where a name says that one is none."""
-    for name in names:
-        if names_somebody(name):
-            raise ValueError(
-                f"The column {name!r} of {path} looks like an id, and would be used as a feature. "
-                "Name the columns that make a row with --columns."
-            )
-    if any(map(_is_number, names)) and names != [str(place) for place in range(len(names))]:
-        raise ValueError(
-            f"The first line of {path} must hold the names of the columns, and has a number. If it "
-            "is a name, name the columns that make a row with --columns."
-        )
 
 
 def _is_number(name):

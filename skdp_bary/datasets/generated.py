@@ -246,7 +246,16 @@ def make_population(
     n_classes = check_integer(n_classes, "n_classes", low=1)
     contrast = check_real(contrast, "contrast", low=0.0)
     rng = check_random_state(random_state)
-    middles, spreads, sizes, tastes = _make_map(n_classes, contrast)
+    # middles, spreads and sizes of the metropolitan areas, and the tastes of the classes
+    of_map = np.random.RandomState(_MAP_SEED)
+    width, height = COUNTRY_BOUNDS[1]
+    middles = of_map.uniform((3.0, 3.0), (width - 3.0, height - 3.0), size=(_N_METROS, 2))
+    n_coast = round(_COAST_SHARE * _N_METROS)
+    coast = np.where(np.arange(n_coast) % 3 > 0, width - 4.0, 4.0)
+    middles[:n_coast, 0] = coast + of_map.normal(scale=1.5, size=n_coast)
+    sizes = 1.0 / np.arange(1, _N_METROS + 1)
+    spreads = 0.4 + 1.2 * np.sqrt(sizes)
+    tastes = np.exp(contrast * of_map.normal(size=(n_classes, _N_METROS)) / 2)
     shares = 1.0 / np.arange(1, n_classes + 1)
     y = rng.choice(n_classes, size=n_samples, p=shares / shares.sum())
     X = np.empty((n_samples, 2))
@@ -258,17 +267,3 @@ def make_population(
     rural = rng.random_sample(n_samples) < _RURAL_SHARE
     X[rural] = rng.uniform(*COUNTRY_BOUNDS, size=(rural.sum(), 2))
     return np.clip(X, *COUNTRY_BOUNDS), y
-
-
-def _make_map(n_classes, contrast):
-    """Return middle, spread and size of the metropolitan areas, and the tastes of the classes."""
-    rng = np.random.RandomState(_MAP_SEED)
-    width, height = COUNTRY_BOUNDS[1]
-    middles = rng.uniform((3.0, 3.0), (width - 3.0, height - 3.0), size=(_N_METROS, 2))
-    n_coast = round(_COAST_SHARE * _N_METROS)
-    east = np.arange(n_coast) % 3 > 0
-    middles[:n_coast, 0] = np.where(east, width - 4.0, 4.0) + rng.normal(scale=1.5, size=n_coast)
-    sizes = 1.0 / np.arange(1, _N_METROS + 1)
-    spreads = 0.4 + 1.2 * np.sqrt(sizes)
-    tastes = np.exp(contrast * rng.normal(size=(n_classes, _N_METROS)) / 2)
-    return middles, spreads, sizes, tastes

@@ -324,7 +324,13 @@ def clean_line(counts, apart, sd, total, n_known, limits):
     noise = [sd * math.sqrt(len(others) - len(cells)) for cells in near]
     near = [c for c, b, s in zip(near, beyond, noise, strict=True) if b <= limits.half * s + 1e-6]
     left = max(left, sd)
-    for cells, share in zip(near, likelihoods(counts, near, left, sd), strict=True):
+    # how likely what is left is spread over each neighborhood, in shares of 1
+    sizes = np.array([len(cells) for cells in near])
+    sums = np.array([counts[cells].sum() for cells in near])
+    logs = (left * sums - 0.5 * left**2) / (sizes * sd**2)
+    shares = np.exp(logs - logs.max(initial=-np.inf))
+    shares[shares < TUNED.least_likely * shares.sum()] = 0.0  # cells without rows stay empty
+    for cells, share in zip(near, shares / shares.sum(), strict=True):
         if share > 0.0:
             found[cells] += share * spread(counts[cells], left, sd)
     return found
@@ -339,16 +345,6 @@ def neighborhoods(kept, others):
     away = np.minimum(before, np.abs(others - kept[np.minimum(after, len(kept) - 1)]))
     n_sizes = math.ceil(math.log2(away.max())) + 1
     return [others[away <= 2**i] for i in range(n_sizes) if (away <= 2**i).any()]
-
-
-def likelihoods(counts, near, mass, sd):
-    """Probability that a mass is spread over each of some sets of cells, in shares of 1."""
-    sizes = np.array([len(cells) for cells in near])
-    sums = np.array([counts[cells].sum() for cells in near])
-    logs = (mass * sums - 0.5 * mass**2) / (sizes * sd**2)
-    found = np.exp(logs - logs.max(initial=-np.inf))
-    found[found < TUNED.least_likely * found.sum()] = 0.0  # cells without rows stay empty
-    return found / found.sum()
 
 
 def spread(counts, mass, sd):

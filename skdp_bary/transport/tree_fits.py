@@ -189,9 +189,16 @@ def make_consistent(tree, values, variances):
     var = list(variances)
     for k in reversed(range(tree.depth)):
         mask, b = tree.chosen[k], tree.branching[k]
-        sums = z[k + 1].reshape(-1, b).sum(axis=1), var[k + 1].reshape(-1, b).sum(axis=1)
+        summed = z[k + 1].reshape(-1, b).sum(axis=1)
+        summed_var = var[k + 1].reshape(-1, b).sum(axis=1)
         z[k], var[k] = z[k].copy(), var[k].copy()
-        z[k][mask], var[k][mask] = _combine(z[k][mask], var[k][mask], *sums)
+        own, own_var = z[k][mask], var[k][mask]
+        with np.errstate(invalid="ignore"):  # averages by inverse variances
+            weight = own_var / (own_var + summed_var)
+            unclear = np.isnan(weight)  # inf / inf or 0 / 0
+            weight[unclear] = np.isinf(own_var[unclear]) & np.isfinite(summed_var[unclear])
+            var[k][mask] = np.where(np.isinf(summed_var), own_var, weight * summed_var)
+        z[k][mask] = own + weight * (summed - own)
     for k in range(tree.depth):
         mask, shape = tree.chosen[k], (-1, tree.branching[k])
         children = z[k + 1].reshape(shape), var[k + 1].reshape(shape)
@@ -223,16 +230,6 @@ def project_simplex(rows, totals):
     support = np.maximum((descending * rank > excess).sum(axis=1), 1)
     shift = np.take_along_axis(excess, support[:, None] - 1, axis=1) / support[:, None]
     return np.maximum(rows - shift, 0.0)
-
-
-def _combine(own, own_var, summed, summed_var):
-    """Inverse-variance average of two independent measurements of the same cells."""
-    with np.errstate(invalid="ignore"):
-        weight = own_var / (own_var + summed_var)
-        unclear = np.isnan(weight)  # inf / inf or 0 / 0
-        weight[unclear] = np.isinf(own_var[unclear]) & np.isfinite(summed_var[unclear])
-        variance = np.where(np.isinf(summed_var), own_var, weight * summed_var)
-    return own + weight * (summed - own), variance
 
 
 def _condition(z, var, parent, parent_var):

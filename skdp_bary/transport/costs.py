@@ -68,17 +68,12 @@ def two_cheapest(costs):
     packed = costs.view(np.int64)
     packed &= -(1 << bits)
     packed |= np.arange(n_rows, dtype=np.int64)[:, None]
-    smallest, second = _two_smallest(costs)
-    return smallest.view(np.int64) & ((1 << bits) - 1), smallest, second
-
-
-def _two_smallest(values):
-    """Return the smallest and second smallest of every column by a tournament of minima."""
-    half = len(values) // 2
-    low, high = values[:half], values[half : 2 * half]
+    # a tournament of minima, in which what loses to the smallest may still be second
+    half = n_rows // 2
+    low, high = costs[:half], costs[half : 2 * half]
     smallest, second = np.minimum(low, high), np.maximum(low, high)
-    if len(values) % 2:
-        _admit(smallest[0], second[0], values[-1], np.inf)
+    if n_rows % 2:
+        _admit(smallest[0], second[0], costs[-1], np.inf)
     while len(smallest) > 1:
         half, odd = len(smallest) // 2, len(smallest) % 2
         low, high = smallest[:half], smallest[half : 2 * half]
@@ -89,7 +84,7 @@ def _two_smallest(values):
         smallest, second = np.minimum(low, high), beaten
         if odd:
             _admit(smallest[0], second[0], *last)
-    return smallest[0], second[0]
+    return smallest[0].view(np.int64) & ((1 << bits) - 1), smallest[0], second[0]
 
 
 def _admit(smallest, second, value, next_value):

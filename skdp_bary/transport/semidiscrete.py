@@ -184,7 +184,14 @@ class Prepared:
         means = sums / np.where(used, masses, 1.0)[:, None]
         everywhere = np.empty(atoms.n_points)
         everywhere[columns] = solution.potentials * scale
-        _extend_potentials(everywhere, columns, support, self.rows, atoms.support, p)
+        empty = np.setdiff1d(np.arange(atoms.n_points), columns)
+        if empty.size:  # the largest potential that attracts no point
+            everywhere[empty] = np.inf
+            for some in np.array_split(self.rows, 1 + len(self.rows) // 20_000):
+                part = support[some]
+                least = pairwise_cost(atoms.support[columns], part, p) - everywhere[columns, None]
+                free = pairwise_cost(atoms.support[empty], part, p) - least.min(axis=0)
+                everywhere[empty] = np.minimum(everywhere[empty], free.min(axis=1))
         cost, dual = sparse_cost(support, atoms.support, plan, p), solution.dual * scale
         if isinstance(self.frame, FlatFrame):  # what cost and dual lack there is the same
             dual = cost - (solution.cost - solution.dual) * scale
@@ -241,19 +248,6 @@ def _pieces(solution, weights, group, shared):
         point, atom, mass = fill_in_order(weights[equal], solution.shares[atoms, split])
         pieces.append((equal[point], atoms[atom], mass))
     return tuple(np.concatenate(part) for part in zip(*pieces, strict=True))
-
-
-def _extend_potentials(potentials, columns, points, rows, atoms, p):
-    """Give atoms of zero mass the largest potential that attracts no point."""
-    empty = np.setdiff1d(np.arange(len(potentials)), columns)
-    if not empty.size:
-        return
-    largest = np.full(len(empty), np.inf)
-    for some in np.array_split(rows, 1 + len(rows) // 20_000):
-        part = points[some]
-        least = (pairwise_cost(atoms[columns], part, p) - potentials[columns, None]).min(axis=0)
-        largest = np.minimum(largest, (pairwise_cost(atoms[empty], part, p) - least).min(axis=1))
-    potentials[empty] = largest
 
 
 # Exact solution of a semi-dual problem, by the engine or by POT, with a proof.

@@ -312,7 +312,7 @@ class Rehearsal(Desk):
         return release(Sketch(query), step, relation, self._noise, sensitivity, scales)
 
 
-# Releases: the one place where an exact answer meets noise.
+# Releases: the one place where the exact answers of fits meet noise.
 
 
 def require_noise(query, step, relation, room=1.0):

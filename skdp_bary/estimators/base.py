@@ -374,7 +374,7 @@ path, of shape (n_rows, n_features)
         return None
 
     def _before_charge(self, accountant, plan, facts, seeded, terms):
-        """Raise if the plan exceeds the budget, before any row is read, and issue warnings."""
+        """Raise if the plan exceeds the budget, before any question is answered; issue warnings."""
         try:
             accountant.check(plan, who=type(self).__name__, **terms)
         except ReadOnlyLedgerError:
@@ -399,8 +399,8 @@ path, of shape (n_rows, n_features)
     def _rehearse(self, plan, facts):
         """Fit an empty dataset from the first query to the last attribute, and raise its errors.
 
-        So no code of a fit runs for the first time after its charge. A rehearsal from the same
-        public facts as an earlier one is skipped.
+        So errors that follow from public facts show before the charge. A rehearsal from the same
+        facts as an earlier one is skipped.
         """
         budget, held = self._budget(), _REHEARSED.setdefault(type(self), set())
         key = self._rehearsal_key(plan, facts, budget.terms)

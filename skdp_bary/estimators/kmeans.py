@@ -373,7 +373,7 @@ class PrivateKMeans(
         pure = _changed(bare, delta=0.0)
         if isinstance(self.init, str):
             few = n_features <= _LOW_FEATURES
-            pure = _changed(pure, _methods=PrivateKMeans._methods)  # the way with Laplace noise
+            pure = _changed(pure, _methods=PrivateKMeans._methods)  # a cover has none
             pure.max_iter = "auto" if few else self.max_iter
         levels = [_level(it, n_features, n_rows) for it in (pure, _changed(bare, delta=delta))]
         current = levels[1] if self.delta > 0 else levels[0]

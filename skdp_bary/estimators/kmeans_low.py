@@ -76,6 +76,8 @@ def search(setting, domain, coarse):
     """
     if not len(coarse.points):
         return np.tile(domain.center, (setting.n_clusters, 1))
+    if not coarse.masses.any():  # all may be noise, so the points count alike
+        coarse = replace(coarse, masses=np.ones(len(coarse.points)))
     pooled = coarse if few_on_line(coarse.points, setting.n_clusters) else _pool(coarse)
     centers = pooled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
     if pooled is not coarse:  # which adds up tails, where many rounds are needed

@@ -295,7 +295,8 @@ def _fit(search, points, masses):
     with warnings.catch_warnings():
         # points may coincide, and a few rounds are meant not to converge
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return search.fit(points, sample_weight=masses).cluster_centers_
+        weight = masses if masses.any() else None  # where all is noise, points count alike
+        return search.fit(points, sample_weight=weight).cluster_centers_
 
 
 # All starts of a small weighted k-means at once: few calls on arrays instead of many searches.

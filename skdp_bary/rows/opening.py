@@ -1,4 +1,4 @@
-"""The one door for rows: which source takes them, whose they are, random batches, progress."""
+"""The one door for rows: which source takes them, and whose they are."""
 
 import math
 import warnings
@@ -61,7 +61,8 @@ def open_rows(
 or chunks
         Streams come from all that has ``__arrow_c_stream__``, from lazy frames and from datasets.
         Chunks come from an iterator, or from a list or a function that can be read again. A chunk
-        is ``X`` or a tuple ``(X, y)`` or ``(X, y, sample_weight)``; those of a list may be delayed.
+        is ``X`` or a tuple ``(X, y)``, ``(X, y, sample_weight)`` or ``(X, y, sample_weight,
+        groups)``; those of a list may be delayed.
     y, groups, sample_weight : array-like of shape (n_rows,), optional
         Labels, person IDs and weights; chunks carry their own labels and weights. Delayed chunks
         have IDs next to them, as a list of delayed values. If rows have columns with names, all

@@ -26,6 +26,8 @@ def test_few_points_and_no_mass():
     points = np.array([[0.0, 1.0], [2.0, 3.0]])
     centers = weighted_kmeans(points, np.zeros(2), 5, 2, rng)
     assert centers.shape == (5, 2) and np.isin(centers, points).all()
+    many = rng.random((5000, 2))
+    assert np.isfinite(weighted_kmeans(many, np.zeros(5000), 2000, 1, rng)).all()
     three = np.zeros((3, 2))
     assert lloyd(points, np.ones(2), three, rounds=2) is three
 

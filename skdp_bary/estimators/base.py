@@ -340,7 +340,7 @@ path, of shape (n_rows, n_features)
             raise ValueError(_TWO_CLASSES)
         n_classes, domain = number_of_classes(rows.classes), None
         if self.bounds is not None:
-            domain = check_domain(self.bounds, rows.n_features, rows.names)
+            domain = check_domain(self.bounds, rows.n_features, rows.names)._filled()
         mass_public = plan.relation != ADD_REMOVE and not rows.source.weighted
         size = self._hinted_size(plan)
         if size is None and plan.relation != ADD_REMOVE:

@@ -89,6 +89,17 @@ class Domain(ABC):
         """Number of coordinates of a row."""
         return self.low.shape[0]
 
+    def _filled(self):
+        """Return this, with everything computed that is computed once.
+
+        A released domain that computes something where a row needs it tells of that row.
+        """
+        for kind in type(self).__mro__:
+            for name, value in vars(kind).items():
+                if isinstance(value, cached_property):
+                    getattr(self, name)
+        return self
+
     @cached_property
     def center(self) -> np.ndarray:
         """Middle of the bounding box."""

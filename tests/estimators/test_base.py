@@ -22,6 +22,7 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning
+from skdp_bary.geometry import Mask
 from tests.cases import every
 from tests.discovery import private_estimators
 from tests.world import exact, home
@@ -228,3 +229,16 @@ def test_columns_beside_those_of_bounds_are_named():
     rows = pd.DataFrame(np.c_[X, X[:, 0]], columns=["x", "y", "who"])
     with pytest.raises(ValueError, match="drop \\['who'\\] from the rows"):
         measure(bounds={"x": (0, 1), "y": (0, 1)}).fit(rows)
+
+
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+@every("name", ["PrivateMeasure", "PrivateDriftSketch", "DPSlicedWasserstein"])
+def test_a_released_domain_has_computed_the_same_whatever_rows_are_read(name):
+    """A cache of a mask was filled when a row lay outside, and told of that row."""
+    inside = np.tile([[0.7, 0.2]], (20, 1))
+    seen = []
+    for X in (inside, np.vstack([inside, [[0.1, 0.9]]]), inside[:0]):
+        mask = Mask([[[0, 0], [1, 0], [1, 1]]])
+        fitted = private_estimators()[name](bounds=mask, n_hint=20).fit(X)
+        seen.append((vars(fitted.domain_).keys(), vars(mask).keys()))
+    assert seen[0] == seen[1] == seen[2]

@@ -187,7 +187,7 @@ class Desk:
         step, relation = self._next_step(name), self.plan.relation
         # how far one person moves the answer, and the noise of that: before anything is read
         sensitivity, scales = require_noise(query, step, relation)
-        self._progress.step(self._n_asked, len(self.plan.steps), step)
+        self._progress.step(self._n_asked, self._n_questions(), step)
         sketch = collect(query, self._rows, self._progress.read)
         if not self._is_paid:
             self.pay()
@@ -195,7 +195,7 @@ class Desk:
         tape = self._tape
         released = release(sketch, step, relation, self._noise, sensitivity, scales, tape)
         whole_fit = self._charge is not None  # and not a part of it that a larger plan pays for
-        all_asked = self._n_asked == len(self.plan.steps)
+        all_asked = self._n_asked == self._n_questions()
         if tape is not None and tape.answers_only and whole_fit and all_asked:
             raise AllAnswered(self.plan)
         return released
@@ -270,6 +270,9 @@ class Desk:
             "A desk holds private rows: it is neither copied nor pickled. Copy the estimator "
             "instead, with clone(estimator)."
         )
+
+    def _n_questions(self):
+        return len(self.plan.steps)
 
     def _next_step(self, name):
         if self._n_asked == len(self.plan.steps):

@@ -509,6 +509,9 @@ class BatchDesk(Desk):
         keep_batch(self._rows, self.plan.rate, self.plan.sampling, self._noise)
         return super().ask(name, query)
 
+    def _n_questions(self):
+        return self.plan.n_batches
+
     def _next_step(self, name):
         if self._n_asked == self.plan.n_batches:
             raise BudgetError(

@@ -6,7 +6,7 @@ import pytest
 from skdp_bary.exceptions import BudgetError
 from tests.world import BatchDesk, ClassSizes, batched_plan, home, noise_generator
 
-_desk = home("Desk")
+_desk, _tape = home("Desk"), home("Tape")
 
 N, B = 30, 7
 
@@ -55,6 +55,15 @@ def test_all_batches_are_paid_for_before_the_first_and_no_more_are_drawn():
         assert charges == [1]
     with pytest.raises(BudgetError, match="All 2 batches"):
         batches.ask("batch", ClassSizes())
+
+
+def test_a_recording_of_answers_ends_with_the_last_batch():
+    tape = _tape.Tape(answers_only=True)
+    with _tape.use_tape(tape), pytest.raises(_tape.AllAnswered):
+        batches = desk(np.zeros((N, 1)), 3)
+        for _ in range(4):
+            batches.ask("batch", ClassSizes())
+    assert len(tape.records) == 3
 
 
 def test_the_number_of_rows_is_that_of_the_plan():

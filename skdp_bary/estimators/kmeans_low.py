@@ -152,7 +152,9 @@ def _pool(coarse):
     _, group = np.unique(flat, return_inverse=True)
     masses = np.bincount(group, weights=coarse.masses)
     sums = [np.bincount(group, weights=coarse.masses * x) for x in coarse.points.T]
-    return replace(coarse, points=np.stack(sums, axis=1) / masses[:, None], masses=masses)
+    held = masses > 0.0  # a mean of nothing is no point
+    points = np.stack(sums, axis=1)[held] / masses[held, None]
+    return replace(coarse, points=points, masses=masses[held])
 
 
 # Counts on cells that get smaller, look by look, where the looks before found rows.

@@ -136,25 +136,29 @@ def split_mu(epsilon, delta, shares):
 
 def _pure_amounts(budget, shares):
     """Return epsilons, by name, whose sum is at most a budget."""
-    parts = _parts(budget, tuple(map(float, shares.values())))
-    return dict(zip(shares, map(float_below, parts), strict=True))
+    return {name: float_below(budget * part) for name, part in _fractions(shares).items()}
 
 
 def _gaussian_amounts(square, shares):
     """Return mus, by name, whose squares add up to at most a square."""
     shrink = 1 - Fraction(1, 2**40)  # room for the rounding of roots, and of the composed mu
-    parts = _parts(square * shrink, tuple(map(float, shares.values())))
-    amounts = dict(zip(shares, map(math.sqrt, parts), strict=True))
+    parts = _fractions(shares).items()
+    amounts = {name: math.sqrt(square * shrink * part) for name, part in parts}
     if sum(Fraction(mu) ** 2 for mu in amounts.values()) > square:
         raise ArithmeticError("The steps would cost more than what they share.")
     return amounts
 
 
+def _fractions(shares):
+    """Return by name, exactly, which fraction of all each share is."""
+    return dict(zip(shares, _of_all(tuple(map(float, shares.values()))), strict=True))
+
+
 @lru_cache(maxsize=1 << 8)
-def _parts(amount, shares):
-    """Return the parts of an exact split; a search over many small fits asks for the same few."""
+def _of_all(shares):
+    # a search over many small fits, and a division that looks for its part, ask for the same few
     total = sum(map(exact, shares))
-    return tuple(amount * exact(share) / total for share in shares)
+    return tuple(exact(share) / total for share in shares)
 
 
 class NoBudget:

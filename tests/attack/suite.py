@@ -12,6 +12,7 @@ from . import (
     compositions,
     containers,
     damage,
+    held,
     ids,
     killings,
     ledger_files,
@@ -25,7 +26,7 @@ from . import (
 from .runner import merged, run_attacks
 
 _ALL = (
-    *(sensitivity.PROMISE, streams.PROMISE, borrowed.ENUMERATION, containers.PROMISE),
+    *(sensitivity.PROMISE, held.PROMISE, streams.PROMISE, borrowed.ENUMERATION, containers.PROMISE),
     *(borrowed.READERS, borrowed.PUBLIC_STEPS, borrowed.ODD_ROWS, ids.PROMISE, borrowed.QUIET),
     *(borrowed.PARAMETERS, borrowed.ODD_TYPES, parts.PROMISE, races.PROMISE),
     *(compositions.PROMISE, killings.PROMISE, ledger_files.PROMISE, receipts.PROMISE),

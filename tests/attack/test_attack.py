@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import time
+import warnings
 from itertools import islice
 from numbers import Integral, Real
 from pathlib import Path
@@ -14,8 +15,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.measure.published import PublishedMeasure
-from skdp_bary import BudgetAccountant, PrivateMeasure, PrivateTwoSampleTest
+from skdp_bary import BudgetAccountant, PrivateDriftSketch, PrivateMeasure, PrivateTwoSampleTest
 from skdp_bary.base import Count, Sensitivity
+from skdp_bary.geometry import Domain
 from skdp_bary.papers import ShuffleAnalyzer
 from tests.attack import (
     __main__,
@@ -26,6 +28,7 @@ from tests.attack import (
     compositions,
     containers,
     damage,
+    held,
     ids,
     killings,
     ledger_files,
@@ -48,6 +51,7 @@ from tests.world import CsvFile, DiscreteLaplace, LevelCounts, RoundedGaussian, 
 
 _base, _policy = home("Facts"), home("SpendingPolicy")
 SMALL = PublishedMeasure(bounds=(0, 1), depth=2, n_hint=60)
+SKETCH = PrivateDriftSketch(bounds=(0, 1), n_hint=60)
 pytestmark = pytest.mark.filterwarnings("ignore")
 QUICK_AUDIT = {"_SECONDS": 0.5, "_FEWEST": 4, "_MOST": 100}
 
@@ -92,6 +96,12 @@ def more_around_a_place(query, state, chunk):
 def more_in_long_chunks(query, state, chunk):
     count_cells(query, state, chunk)
     state[0][0, 0] += len(chunk.X) > 30
+
+
+def said_of_rows(query, state, chunk):
+    count_cells(query, state, chunk)
+    if (chunk.X > 0.9).all(axis=1).any():
+        warnings.warn("somebody is in the corner", stacklevel=2)
 
 
 def moved_by_others(file, numbers, texts):
@@ -180,6 +190,14 @@ PLANTED = {
     "a step keeps its stream": (
         *(streams.PROMISE.attack, 500, "rows moved"),
         (home("_restored"), "_restored", lambda step: lambda: step),
+    ),
+    "a domain that remembers rows": (
+        *(trials(held.hold_the_same, [SKETCH]), 100, "domain_"),
+        (Domain, "_filled", lambda domain: domain),
+    ),
+    "a warning about rows": (
+        *(trials(held.hold_the_same, [SMALL]), 60, "one fit"),
+        (LevelCounts, "count", said_of_rows),
     ),
     "half a sensitivity": (lambda rng: searches(rng, [asking(HalfStated)]), 60, "stated is"),
     "a bug in one corner": (climbing, 200, "", (LevelCounts, "count", more_around_a_place)),

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from skdp_bary import (
@@ -25,6 +26,7 @@ from skdp_bary.exceptions import BudgetError, PrivacyWarning
 from skdp_bary.model_selection import PrivateSearchCV, privacy_utility_curve
 from skdp_bary.privacy import SpendingPolicy
 from skdp_bary.schema import Number, Schema
+from tests.cases import every
 
 X = np.random.default_rng(0).random((60, 2))
 
@@ -52,20 +54,6 @@ def test_a_search_among_nothing_is_refused_before_the_charge():
     assert budget.entries == ()
 
 
-@pytest.mark.parametrize("named", [["a", "b"], None])
-def test_two_tables_are_not_the_two_arguments_of_a_two_sample_test(named):
-    test = PrivateTwoSampleTest(named, bounds=(0, 1))
-    with pytest.raises(ValueError, match=r"y must hold one label a row, got a table\. Both"):
-        test.fit(X, X)
-
-
-def test_classes_in_the_place_of_objects_are_named():
-    asks = (BudgetAccountant(1.0).quote, lambda each: check_private(each))
-    for ask in asks:
-        with pytest.raises(TypeError, match=r"PrivateMeasure is a class: pass PrivateMeasure\("):
-            ask(PrivateMeasure)
-
-
 @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 @pytest.mark.parametrize(
     "estimator",
@@ -83,16 +71,6 @@ def test_more_rows_than_memory_holds_are_drawn_in_pieces(estimator):
     for n_samples in (10**15, 10**30):
         with pytest.raises(ValueError, match=r"in pieces, for example sample\(1_000_000\)"):
             estimator.sample(n_samples)
-
-
-def test_what_users_of_kmeans_pass_is_answered_in_words():
-    kmeans = PrivateKMeans(2, bounds=(0, 1))
-    assert not hasattr(kmeans, "partial_fit")
-    with pytest.raises(AttributeError, match="Give all chunks to fit"):
-        kmeans.partial_fit(X)
-    for tol in (lambda: PrivateKMeans(2, tol=1e-3), lambda: kmeans.set_params(tol=1e-3)):
-        with pytest.raises((TypeError, ValueError), match="tol"):
-            tol()
 
 
 @pytest.mark.parametrize(
@@ -132,58 +110,6 @@ def test_ids_in_another_order_than_the_rows_are_told(shuffled, recwarn):
     assert ["groups.loc[X.index]" in text for text in told] == [True] * shuffled
 
 
-@pytest.mark.parametrize("ids", [set(range(60)), dict.fromkeys(range(60), 1)], ids=["set", "dict"])
-def test_ids_without_an_order_are_refused_before_the_charge(ids):
-    budget = BudgetAccountant(1.0)
-    with pytest.raises(TypeError, match="must have one value a row, got a value of type"):
-        PrivateMeasure(bounds=(0, 1), accountant=budget).fit(X, groups=ids)
-    assert budget.entries == ()
-
-
-def test_text_or_nothing_is_no_private_estimator():
-    for each in (None, "passthrough"):
-        with pytest.raises(TypeError, match="estimator must be an estimator, got"):
-            check_private(each, strict=True)
-
-
-def test_one_label_is_told_as_such_and_not_as_labels_of_rows():
-    y = np.tile(["north", "south"], 30)
-    for classes in (["north"], ["north", "west", "east"]):
-        with pytest.raises(ValueError, match="classes must be two labels, got"):
-            PrivateTwoSampleTest(classes, bounds=(0, 1)).fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"epsilons": 1.0}, r"epsilons must be a list of numbers such as \[0.3, 1\], got 1.0"),
-        ({"epsilons": [1.0], "scorer": "accuracy"}, "scorer='accuracy' needs an estimator with"),
-    ],
-)
-def test_curves_say_what_they_need_before_anything_is_fitted(given, told):
-    with pytest.raises(TypeError, match=told):
-        privacy_utility_curve(PrivateTable(Number(0, 1)), X, **given)
-
-
-def test_tables_say_how_columns_are_named():
-    schema = Schema({"a": Number(0, 1), "b": Number(0, 1)})
-    table = PrivateTable(schema, epsilon=20.0, n_components=2, max_iter=1)
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    with pytest.raises(TypeError, match=r"one by one, as in query\('a', 'b'\)"):
-        table.fit(frame).query(["a", "b"])
-    with pytest.raises(ValueError, match="missing .'b'.*that groups, y or sample_weight name"):
-        table.fit(frame.assign(b=1), groups="b")
-    with pytest.raises(TypeError, match="kinds by name as in"):
-        PrivateTable({"a": float}).fit(frame)
-
-
-def test_a_grid_that_names_no_parameter_shows_no_schema():
-    table = PrivateTable(Schema({"a": Number(0, 1), "b": Number(0, 1)}))
-    with pytest.raises(ValueError, match=r"\['n_component'\], which are no parameters") as caught:
-        PrivateSearchCV(table, {"n_component": [2, 3]}).fit(pd.DataFrame(X, columns=["a", "b"]))
-    assert "Schema" not in str(caught.value) and "'n_components'" in str(caught.value)
-
-
 def test_no_rows_and_no_files_are_told_as_such(tmp_path):
     measure = PrivateMeasure(bounds=(0, 1))
     with pytest.raises(ValueError, match="A list without rows has none: pass np.empty"):
@@ -215,18 +141,67 @@ class Tensor:
 
 
 Tensor.__module__ = "torch"
+FRAME = pd.DataFrame(X, columns=["a", "b"])
+LABELS = np.tile(["north", "south"], 30)
+SCHEMA = Schema({"a": Number(0, 1), "b": Number(0, 1)})
+NUMBERS = PrivateTable(Number(0, 1), n_components=2, max_iter=1)
+KMEANS = PrivateKMeans(2, bounds=(0, 1))
+MEASURE = PrivateMeasure(bounds=(0, 1), n_hint=60, accountant=BudgetAccountant(1.0))
 
 
-@pytest.mark.parametrize(
-    ("tensor", "words"),
-    [(Tensor("torch.bfloat16"), r"pass {}.float\(\)"), (Tensor(requires_grad=True), r"{}.detach")],
+def cohorts(classes):
+    return PrivateTwoSampleTest(classes, bounds=(0, 1))
+
+
+@every(
+    "call, words",
+    [
+        # two tables are not the two arguments of a test, and one label is not those of rows
+        (lambda: cohorts(["a", "b"]).fit(X, X), r"y must hold one label a row, got a table\. Both"),
+        (lambda: cohorts(None).fit(X, X), "y must hold one label a row, got a table"),
+        (lambda: cohorts(["north"]).fit(X, LABELS), "classes must be two labels, got"),
+        (lambda: cohorts(["a", "b", "c"]).fit(X, LABELS), "classes must be two labels, got"),
+        # classes, text or nothing in the place of objects
+        (lambda: BudgetAccountant(1.0).quote(PrivateMeasure), r"is a class: pass PrivateMeasure\("),
+        (
+            lambda: check_private(PrivateMeasure),
+            r"PrivateMeasure is a class: pass PrivateMeasure\(",
+        ),
+        (lambda: check_private(None, strict=True), "estimator must be an estimator, got"),
+        (lambda: check_private("passthrough", strict=True), "estimator must be an estimator, got"),
+        (lambda: PrivateTable({"a": float}).fit(FRAME), "kinds by name as in"),
+        # ids without an order, before a charge
+        (lambda: MEASURE.fit(X, groups=set(range(60))), "must have one value a row, got a value"),
+        (lambda: MEASURE.fit(X, groups=dict.fromkeys(range(60))), "must have one value a row, got"),
+        # curves, before anything is fitted
+        (lambda: privacy_utility_curve(NUMBERS, X, epsilons=1.0), "epsilons must be .*, got 1.0"),
+        (
+            lambda: privacy_utility_curve(NUMBERS, X, epsilons=[1.0], scorer="accuracy"),
+            "scorer='accuracy' needs an estimator with",
+        ),
+        # what KMeans has
+        (lambda: KMEANS.partial_fit(X), "Give all chunks to fit"),
+        (lambda: PrivateKMeans(2, tol=1e-3), "tol"),
+        (lambda: clone(KMEANS).set_params(tol=1e-3), "tol"),
+        # tensors that are no arrays
+        (lambda: MEASURE.fit(Tensor("torch.bfloat16")), r"pass X.float\(\)"),
+        (lambda: MEASURE.fit(Tensor(requires_grad=True)), "X.detach"),
+        (lambda: MEASURE.fit(X, sample_weight=Tensor(requires_grad=True)), "sample_weight.detach"),
+        # columns of tables, and parameters of grids
+        (lambda: clone(NUMBERS).fit(FRAME).query(["a", "b"]), r"as in query\('a', 'b'\)"),
+        (lambda: PrivateTable(SCHEMA).fit(FRAME, groups="b"), "missing .'b'.*that groups, y or"),
+        (
+            lambda: PrivateSearchCV(PrivateTable(SCHEMA), {"n_component": [2]}).fit(FRAME),
+            r"\['n_component'\], which are no parameters.*'n_components'",
+        ),
+    ],
 )
-def test_tensors_that_are_no_arrays_are_told_how_to_become_some(tensor, words):
-    measure = PrivateMeasure(bounds=(0, 1), n_hint=60)
-    with pytest.raises(TypeError, match=words.format("X")):
-        measure.fit(tensor)
-    with pytest.raises(TypeError, match=words.format("sample_weight")):
-        measure.fit(X, sample_weight=tensor)
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+def test_slips_are_answered_in_words(call, words):
+    with pytest.raises((AttributeError, TypeError, ValueError), match=words) as caught:
+        call()
+    assert "Schema(" not in str(caught.value) and MEASURE.accountant.entries == ()
+    assert not hasattr(KMEANS, "partial_fit")
 
 
 def ids_told(call):

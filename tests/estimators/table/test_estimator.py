@@ -1,15 +1,35 @@
 """PrivateTable: what comes in, what comes out, and that only counts go between."""
 
+import re
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateTable
-from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Ordinal, Schema, Text
+from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.schema import (
+    Boolean,
+    Category,
+    Date,
+    Derived,
+    InOrder,
+    Integer,
+    Key,
+    Number,
+    Ordinal,
+    Schema,
+    Shares,
+    Text,
+)
 from tests.cases import every
-from tests.world import record_fit
+from tests.world import TableCells, record_fit, replay, report_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
 pandas = pytest.importorskip("pandas")
-pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 SMALL = {"n_components": 4, "max_iter": 5, "random_state": 0}
 SCHEMA = Schema(
     {
@@ -41,9 +61,9 @@ def bank(n_rows=400, seed=0):
     )
 
 
-def released(table, **params):
+def released(table, schema=SCHEMA, **params):
     """Return the releases of a fit as bytes, drawn with one seed."""
-    model = PrivateTable(SCHEMA, "member", **(SMALL | params))
+    model = PrivateTable(schema, "member", **(SMALL | params))
     recording = record_fit(model, {"X": table})
     assert recording.error is None, recording.error
     return [values.tobytes() for r in recording.records for values in r.released.values]
@@ -155,3 +175,452 @@ class TestPlan:
         X[:, 4] = X[:, 1]
         model = PrivateTable(Number(0, 1), delta=0.0, epsilon=5.0, **SMALL).fit(X)
         assert (1, 4) in model.pairs_ and len(model.pairs_) == 9
+
+
+# What is asked of a fitted table: rows under conditions and rules, counts, probabilities.
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    model = PrivateTable(SCHEMA, "member", epsilon=20.0, n_components=20, max_iter=200)
+    return model.fit(bank(2000))
+
+
+class TestGiven:
+    def test_rows_have_what_is_given(self, fitted):
+        asked = {
+            "age": (30, 40),
+            "member": True,
+            "job": ["cook", "nurse"],
+            "since": ("2016-01-01", "2016-12-31"),
+            "income": 20000.0,
+        }
+        rows = fitted.sample(200, given=asked)
+        assert len(rows) == 200 and rows["age"].between(30, 40).all() and rows["member"].all()
+        assert set(rows["job"]) == {"cook", "nurse"}
+        assert rows["since"].between("2016-01-01", "2016-12-31").all()
+        assert (rows["income"] == 20000.0).all()
+        for given, holds in (  # also missing ones, those that nobody has, and open ranges
+            ({"age": None}, lambda rows: rows["age"].isna()),
+            ({"job": "pilot"}, lambda rows: rows["job"] == "pilot"),
+            ({"age": (None, 40)}, lambda rows: rows["age"] <= 40),
+            ({"since": ("2019-01-01", None)}, lambda rows: rows["since"] >= "2019-01-01"),
+            ({"age": (None, None)}, lambda rows: rows["age"].notna()),
+            ({"age": (40, 1000)}, lambda rows: rows["age"] >= 40),
+        ):
+            assert holds(fitted.sample(50, given=given)).all(), given
+
+    def test_what_is_given_moves_the_others(self, fitted):
+        rich, poor = (fitted.sample(2000, given={"member": m})["income"].mean() for m in (1, 0))
+        assert rich > 1.7 * poor
+        assert fitted.sample(2000, given={"income": (60000, 1e5)})["member"].mean() > 0.7
+
+    @every("given", [
+        {"nobody": 1}, {"member": None}, {"job": "spy"}, {"age": (40, 30)}, {"age": "old"},
+        {"age": [30, 40]}, {"age": 1000}, {"age": (-20, -10)},
+        {"since": ("1900-01-01", "1900-12-31")}, 3,
+    ])  # fmt: skip
+    def test_what_cannot_be_given(self, fitted, given):
+        with pytest.raises(ValueError, match="given"):
+            fitted.sample(3, given=given)
+
+
+class TestQuery:
+    def test_counts_lie_in_their_intervals(self):
+        model = PrivateTable(SCHEMA, epsilon=0.05, n_components=2, max_iter=1).fit(bank(20))
+        for column in model.feature_names_in_:
+            answer = model.query(column)
+            assert (answer.low <= answer.counts).all() and (answer.counts <= answer.high).all()
+
+    def test_intervals_cover_exact_counts(self, fitted):
+        table = bank(2000)
+        for columns in (("grade", "member"), ("job", "grade"), ("grade",), ("member",)):
+            frame = fitted.query(*columns, confidence=0.9999).to_frame()
+            exact = table[list(columns)].astype(str).value_counts()
+            for row in frame.itertuples(index=False):
+                count = exact.get(tuple(row[: len(columns)]))
+                assert count is None or row.low <= count <= row.high, (columns, row)
+        ages = fitted.query("age")
+        assert abs(ages.counts.sum() - 2000) < 100 and ages.values[-1] == ("missing",)
+
+    def test_ranges_of_dates_are_dates(self, fitted):
+        words = [word for (word,) in fitted.query("since").values]
+        low, high = words[0].split(" to ")
+        assert low == dict(SCHEMA.columns)["since"].low < high
+        assert words[-1].split(" to ")[-1] == dict(SCHEMA.columns)["since"].high
+
+    def test_pure_noise_is_that_of_sums_of_laplace(self):
+        model = PrivateTable(SCHEMA, "member", epsilon=20.0, delta=0.0, **SMALL).fit(bank(500))
+        answer = model.query("member", confidence=0.5)
+        scale = model._measured.size_scale
+        assert np.allclose(answer.high - answer.counts, np.log(2.0) * scale, rtol=0.05)
+
+    @every("columns", [(), ("age", "age"), ("a",), ("age", "job", "grade")])
+    def test_other_questions(self, fitted, columns):
+        with pytest.raises(ValueError, match="columns must be"):
+            fitted.query(*columns)
+
+
+class TestScores:
+    def test_rows_of_the_table_are_more_probable_than_others(self, fitted):
+        table = bank(300, seed=5)
+        odd = table.assign(income=90_000.0)
+        assert fitted.score_samples(table).mean() > fitted.score_samples(odd).mean() + 1
+
+    @every("label", ["b", None])
+    def test_probabilities_of_all_cells_add_up_to_one(self, label):
+        schema = Schema({"a": Category(["x", "y"], outside="refuse"), "b": Boolean()})
+        cells = pandas.DataFrame({"a": ["x", "x", "y", "y"], "b": [True, False] * 2})
+        model = PrivateTable(schema, label, epsilon=5.0, **SMALL).fit(pandas.concat([cells] * 9))
+        assert np.isclose(np.exp(model.score_samples(cells)).sum(), 1.0)
+
+    def test_tables_elsewhere_are_refused_in_words(self, fitted):
+        lazy = pytest.importorskip("polars").from_pandas(bank(20)).lazy()
+        for rows in ("table.parquet", Path("table.parquet"), iter([bank(20)]), lazy):
+            for method in (fitted.score_samples, fitted.evaluate):
+                with pytest.raises(TypeError, match="X must be a table in memory"):
+                    method(rows)
+        with pytest.raises(TypeError, match="held_out must be a table in memory"):
+            fitted.evaluate(bank(20), held_out=lazy)
+
+
+class TestRules:
+    @pytest.mark.parametrize("kind", ["pandas", "polars"])
+    def test_rows_keep_all_rules(self, kind):
+        rules = (
+            Derived("tax", lambda rows: rows["income"] * 0.2),
+            Key("id", "c"),
+            InOrder("since", "until"),
+            Shares("grade", {"low": 1, "high": 3}),
+        )
+        schema = Schema(dict(SCHEMA.columns) | {"until": Date("2015-06-01", "2025-12-31")})
+        table = bank(300).assign(id=range(300), tax=1.0)
+        table["until"] = table["since"] + pandas.Timedelta(200, "D")
+        table = table if kind == "pandas" else pytest.importorskip(kind).from_pandas(table)
+        rows = PrivateTable(schema, rules=rules, **SMALL).fit(table).sample(101)
+        rows = rows if kind == "pandas" else rows.to_pandas()
+        assert np.allclose(rows["tax"], rows["income"] * 0.2) and rows["id"].is_unique
+        assert (rows["since"] <= rows["until"]).all()
+        assert abs((rows["grade"] == "low").sum() - 25) <= 1 and not (rows["grade"] == "mid").any()
+
+    def test_a_single_row_in_order_is_found_where_few_are(self):
+        first = np.random.default_rng(0).uniform(0.5, 1.0, 2000)
+        last = np.where(np.arange(2000) % 20, 1.0 - first, 1.0)
+        table = pandas.DataFrame({"first": first, "last": last})
+        schema = Schema({name: Number(0.0, 1.0) for name in table})
+        model = PrivateTable(schema, rules=[InOrder("first", "last")], **SMALL).fit(table)
+        assert all(len(model.sample(1, random_state=seed)) == 1 for seed in range(40))
+
+    def test_columns_of_rules_are_not_measured(self):
+        rules = (Key("id"), Derived("twice", lambda rows: rows["income"] * 2))
+        other = bank(60).assign(id=range(60), twice="anything")
+        assert released(bank(60)) == released(other, rules=rules)
+
+    @every("rule", [
+        Key("age"), InOrder("age", "nobody"), InOrder("job", "age"), Shares("income", {1.0: 1}),
+        Shares("job", {"spy": 1}),
+    ])  # fmt: skip
+    def test_rules_that_do_not_suit_the_schema_cost_nothing(self, rule):
+        budget = BudgetAccountant(10.0, 1e-4)
+        with pytest.raises(ValueError, match=r"rules|given"):
+            PrivateTable(SCHEMA, rules=[rule], accountant=budget, **SMALL).fit(bank(30))
+        assert not budget.entries
+
+    @every(
+        "function, error",
+        [
+            (lambda rows: rows["wage"] * 2, "KeyError: 'wage'"),
+            (lambda rows: rows["age"].astype("int64"), "ValueError"),  # where it is missing
+            (lambda rows: np.ones(3), "ValueError"),
+        ],
+    )
+    def test_functions_are_tried_before_the_charge(self, function, error):
+        budget = BudgetAccountant(20.0, 1e-5)
+        model = PrivateTable(SCHEMA, rules=[Derived("x", function)], accountant=budget, **SMALL)
+        with pytest.raises(ValueError, match=f"drawn from the schema alone.*{error}"):
+            model.fit(bank(30))
+        assert not budget.entries
+
+    @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+    def test_a_trial_keeps_other_rules_and_sees_no_row(self, kind):
+        """A function may rely on order and on shares; what it is shown does not move with rows."""
+        schema = Schema(
+            {
+                "first": Date("2020-01-01", "2020-12-31"),
+                "last": Date("2020-01-01", "2020-12-31"),
+                "job": Category(["cook", "nurse"]),
+            }
+        )
+        seen = []
+
+        def days(rows):
+            first, last, jobs = (np.array(rows[name]) for name in ("first", "last", "job"))
+            assert (first <= last).all() and set(jobs.tolist()) == {"cook"}
+            seen.append(first.tolist())
+            return (last - first).astype("timedelta64[D]").astype(int)
+
+        rules = (InOrder("first", "last"), Shares("job", {"cook": 1.0}), Derived("days", days))
+        for job in ("cook", "nurse"):
+            table = pandas.DataFrame(
+                {"first": ["2020-03-01"] * 30, "last": ["2020-04-01"] * 30, "job": job}
+            )
+            if kind != "pandas":
+                module = pytest.importorskip({"arrow": "pyarrow"}.get(kind, kind))
+                make = module.from_pandas if kind == "polars" else module.Table.from_pandas
+                table = make(table)
+            PrivateTable(schema, rules=rules, **SMALL).fit(table)
+        assert len(seen) == 2 and seen[0] == seen[1]
+
+    @every(
+        "make, error",
+        [
+            (lambda: Derived("a", 3), TypeError),
+            (lambda: Key(""), TypeError),
+            (lambda: Shares("a", {}), ValueError),
+            (lambda: Shares("a", {"x": -1}), ValueError),
+        ],
+    )
+    def test_rules_check_themselves(self, make, error):
+        with pytest.raises(error):
+            make()
+
+
+def test_ids_that_the_fit_was_told_by_name_may_stay_in_the_table():
+    table = bank(60).assign(who=np.arange(60) // 2)
+    model = PrivateTable(SCHEMA, **SMALL).fit(table, groups="who")
+    assert model.score_samples(table).shape == (60,)
+    assert set(model.evaluate(table, random_state=0).marginals) == set(SCHEMA.names)
+    model.fit(bank(60))
+    with pytest.warns(PrivacyWarning, match="does not name are not read: .'who'"):
+        model.evaluate(table)
+
+
+# The report of the owner.
+
+
+def test_good_rows_are_close_and_tell_nobody(fitted, tmp_path):
+    report = fitted.evaluate(bank(1500), held_out=bank(1500, seed=9), random_state=0)
+    assert set(report.marginals) == set(dict(SCHEMA.columns))
+    assert max(report.marginals.values()) < 0.1 and len(report.pairs) == 15
+    real, drawn = (report.learned[name]["area under the curve"] for name in ("real", "drawn"))
+    assert real > 0.6 and drawn > real - 0.1
+    assert abs(report.attack - 0.5) < 0.05
+    assert report.closest["drawn"] > 0.5 * report.closest["held out"] > 0
+    assert "NOT PRIVATE" in str(report)
+    words, *shares = report.histograms["age"]
+    assert words[-1] == "missing" and np.allclose([sum(share) for share in shares], 1.0)
+    report.to_html(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "NOT PRIVATE" in page and page.count("data:image/png") == 2
+
+
+def test_rows_that_were_copied_are_found(fitted):
+    """An attack that finds nothing must be one that can find something."""
+    read = TableCells(SCHEMA)
+    table, others = (read(bank(500, seed=seed)).astype(int) for seed in (1, 2))
+    columns = fitted._columns()
+    report = report_of(columns, None, table, table, others, np.random.default_rng(0))
+    assert report.attack > 0.95 and report.closest["drawn"] == 0.0
+    assert max(report.marginals.values()) == 0.0
+
+
+def test_tables_without_names_and_tables_too_short():
+    rows = np.random.default_rng(0).random((60, 2))
+    model = PrivateTable(Number(0, 1), n_components=2, max_iter=2).fit(rows)
+    assert set(model.evaluate(rows).marginals) == {0, 1}
+    with pytest.raises(ValueError, match="at least 10 rows"):
+        model.evaluate(rows[:3])
+
+
+def test_bins_of_a_report_are_named_from_end_to_end():
+    rows = np.random.default_rng(0).uniform(0.0, 400.0, size=(50, 1))
+    model = PrivateTable(Schema([Number(0, 400)]), epsilon=9.0, max_iter=2, n_components=2)
+    words = model.fit(rows).evaluate(rows).histograms[0][0]
+    assert words[0] == "0" and words[-1] == "400"  # ends are compared exactly
+    assert words[1].startswith("0 to ") and words[-2].endswith(" to 400")
+    ends = [[float(end) for end in word.split(" to ")] for word in words[1:-1]]
+    assert all(before[1] == after[0] for before, after in zip(ends, ends[1:], strict=False))
+
+
+def test_values_that_many_have_and_that_are_hardly_drawn_are_named(tmp_path):
+    """Rows below a limit are none of the fit, and some of the table that it is compared with."""
+    schema = Schema({"x": Number(0, 60), "job": Category(["a", "b", "c"], outside="refuse")})
+    n, rng = 1000, np.random.default_rng(0)
+    fitted_to = pd.DataFrame({"x": 45.0, "job": rng.choice(["a", "b"], n)})
+    table = fitted_to.copy()
+    table.loc[:59, "x"], table.loc[:29, "job"] = rng.uniform(10.0, 40.0, 60), "c"
+    table.loc[60:69, "x"] = 60.0  # too few to be named
+    model = PrivateTable(schema, epsilon=20, n_components=5, random_state=0).fit(fitted_to)
+    report = model.evaluate(table, random_state=0)
+    ((words, real, drawn),) = report.missed["x"]
+    low, high = map(float, words.split(" to "))
+    assert low <= 10 and 40 <= high <= 45 and (real, drawn) == (0.06, 0.0)
+    assert report.missed["job"] == [("c", 0.03, 0.0)]
+    assert f"HARDLY DRAWN: x, {words}: 6.0% of the rows, 0.0% of drawn rows" in str(report)
+    report.to_html(tmp_path / "report.html")
+    assert "column job: c is hardly drawn" in (tmp_path / "report.html").read_text()
+    assert model.evaluate(fitted_to, random_state=0).missed == {}
+
+
+def test_a_verdict_says_in_words_what_the_numbers_mean(fitted):
+    good = fitted.evaluate(bank(1500), held_out=bank(1500, seed=9), random_state=0)
+    assert good.verdict.startswith("single columns are close; models trained on drawn rows are")
+    assert "does not find who" in good.verdict and f"In short: {good.verdict}" in str(good)
+    far = bank(1500).assign(age=20)
+    bad = fitted.evaluate(far, random_state=0)
+    assert next(iter(bad.marginals)) == "age" == next(iter(bad.histograms))
+    assert list(bad.marginals.values()) == sorted(bad.marginals.values(), reverse=True)
+    assert "frequent values are hardly drawn in age" in bad.verdict and bad.missed["age"]
+
+
+def test_numbers_are_predicted_too(fitted):
+    learned = fitted.evaluate(bank(1500), predict="age", random_state=0).learned
+    assert [list(scores) for scores in learned.values()] == [["R2"], ["R2"]]
+    with pytest.raises(ValueError, match="predict must be one of"):
+        fitted.evaluate(bank(200), predict="height")
+
+
+def test_a_value_is_looked_at_by_itself():
+    """One in fifty rows at a value among others, which are drawn, and it is not."""
+    rng = np.random.default_rng(0)
+    fitted_to = pd.DataFrame({"x": rng.uniform(0.0, 100.0, 5000)})
+    table = fitted_to.copy()
+    table.loc[:99, "x"] = 7.0
+    spiked = Schema({"x": Number(0, 100, special=(7,))})
+    model = PrivateTable(spiked, epsilon=20, n_components=5, random_state=0).fit(fitted_to)
+    ((words, real, drawn),) = model.evaluate(table, random_state=0).missed["x"]
+    assert (words, real) == ("7", 0.02) and drawn < 0.005
+
+
+def test_distances_are_of_bins_with_as_many_rows():
+    """All rows in one even bin out of twenty: half of them moved is a distance of a half."""
+    low = pd.DataFrame({"x": np.random.default_rng(0).uniform(0.0, 4.0, 4000)})
+    model = PrivateTable(Schema({"x": Number(0, 100)}), epsilon=50, random_state=0).fit(low)
+    assert model.evaluate(low, random_state=0).marginals["x"] < 0.1
+    moved = pd.DataFrame({"x": np.where(low["x"] < 2.0, low["x"] + 2.0, low["x"])})
+    assert model.evaluate(moved, random_state=0).marginals["x"] > 0.35
+
+
+# No type, list of categories, missing value or order of a table reaches a release by itself.
+
+
+polars = pytest.importorskip("polars")
+arrow = pytest.importorskip("pyarrow")
+FEW = Schema(
+    {
+        "age": Integer(18, 99, missing=True),
+        "job": Category(["cook", "nurse"], missing=True),
+        "income": Number(0, 1e5),
+        "member": Boolean(),
+    }
+)
+N_ROWS = 24
+COLUMNS = {
+    "age": [20 + i for i in range(N_ROWS)],
+    "job": ["cook", "nurse", None] * (N_ROWS // 3),
+    "income": [1000.0 * i for i in range(N_ROWS)],
+    "member": [i % 2 == 0 for i in range(N_ROWS)],
+}
+
+
+def listed_of_arrow(values, listed):
+    codes = arrow.array([None if v is None else listed.index(v) for v in values])
+    return arrow.DictionaryArray.from_arrays(codes, listed)
+
+
+# By library: a table, a column of a type, types of columns without values, a list of categories.
+LIBRARIES = {
+    "pandas": (
+        pandas.DataFrame,
+        lambda values, dtype: pandas.Series(values, dtype=dtype),
+        (float, object, "Int64"),
+        lambda values, listed: pandas.Categorical(values, categories=listed),
+    ),
+    "polars": (
+        polars.DataFrame,
+        lambda values, dtype: polars.Series(values, dtype=dtype),
+        (polars.Float64, polars.Null, polars.Int64, polars.String),
+        lambda values, listed: polars.Series(values, dtype=polars.Enum(listed)),
+    ),
+    "arrow": (
+        arrow.table,
+        arrow.array,
+        (arrow.float64(), arrow.null(), arrow.int64(), arrow.string()),
+        listed_of_arrow,
+    ),
+}
+IN_ANY = pytest.mark.parametrize("library", LIBRARIES.values(), ids=LIBRARIES)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Return the releases of the table as it is."""
+    return released(pandas.DataFrame(COLUMNS), FEW)
+
+
+@IN_ANY
+def test_types_lists_of_categories_and_order(library, expected):
+    make, column, (floats, *_), categories = library
+    turned = {name: COLUMNS[name][::-1] for name in reversed(COLUMNS)}
+    ages, members = [str(age) for age in COLUMNS["age"]], [i % 2 ^ 1 for i in range(N_ROWS)]
+    changes = [{}, {"age": column([float(age) for age in COLUMNS["age"]], floats)}, turned]
+    changes.append({"age": ages, "member": members})
+    for listed in (["nurse", "cook"], ["spy", "cook", "nurse"]):
+        changes.append({"job": categories(COLUMNS["job"], listed)})
+    for change in changes:
+        columns = change if change is turned else COLUMNS | change
+        assert released(make(columns), FEW) == expected
+
+
+@IN_ANY
+def test_what_is_not_listed_or_missing_is_like_any_other(library):
+    make, column, types, _ = library
+    one, other = (make(COLUMNS | {"job": ["cook", n] * (N_ROWS // 2)}) for n in ("spy", "king"))
+    assert released(one, FEW) == released(other, FEW)
+    nothing = [column([None] * N_ROWS, dtype) for dtype in types]
+    found = [released(make(COLUMNS | {"age": ages}), FEW) for ages in nothing]
+    assert all(values == found[0] for values in found)
+
+
+@IN_ANY
+def test_one_missing_value_that_makes_floats_changes_its_row_only(library):
+    make, column, (floats, *_), _ = library
+    ages = [None if i == 7 else float(age) for i, age in enumerate(COLUMNS["age"])]
+    gone = make(COLUMNS | {"age": column(ages, floats)})
+    model = PrivateTable(FEW, "member", neighbors="replace_one", **SMALL)
+    d = 3  # columns beside the label: a count of each, and of each pair of them
+    for step in replay(model, {"X": make(COLUMNS)}, {"X": gone}).steps:
+        assert 0 < max(step.l1) <= 2 * d
+
+
+# Columns that a schema does not name are left out of fits and reports, with one line.
+
+
+TWO = Schema({"age": Integer(0, 99), "income": Number(0, 1)})
+RNG = np.random.default_rng(0)
+ROWS = pd.DataFrame(
+    {"note": "x", "income": RNG.random(300), "age": RNG.integers(99, size=300), "id": range(300)}
+)
+TOLD = re.escape("Columns that the schema does not name are not read: ['note']")
+
+
+def lines(heard):
+    return [str(one.message) for one in heard if "does not name" in str(one.message)]
+
+
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+def test_a_fit_and_its_report_leave_them_out():
+    chunks = [ROWS[:100], ROWS[100:]]
+    for rows in (ROWS, chunks, lambda: iter(chunks), pa.Table.from_pandas(ROWS)):
+        with pytest.warns(match=TOLD) as heard:
+            table = PrivateTable(TWO, max_iter=1).fit(rows, groups="id")
+        assert len(lines(heard)) == 1 and list(table.feature_names_in_) == ["age", "income"]
+    with pytest.warns(match=TOLD) as heard:
+        report = table.evaluate(ROWS)
+    assert len(lines(heard)) == 1 and "note" not in str(report)
+
+
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+def test_an_id_that_is_not_read_is_named_as_one():
+    with pytest.warns(match="Pass groups='id' where that is a person id"):
+        PrivateTable(TWO, max_iter=1).fit(ROWS)

@@ -130,6 +130,24 @@ def steps_before():
     return steps, search, above or 1
 
 
+def pipeline_among_callers():
+    """Return the steps of the innermost pipeline that fits, before the step that asks and from it.
+
+    Returns
+    -------
+    before, rest : list of (str, estimator)
+        Both are empty without a pipeline.
+    """
+    for module, frame in _frames(sys._getframe(1)):
+        if module.startswith(_LIBRARIES) and frame.f_code.co_name in _PIPELINE_FITS:
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, Pipeline):
+                # "_fit" counts the steps before the last one, and is met before what calls it
+                place = frame.f_locals.get("step_idx", -1)
+                return owner.steps[:place], owner.steps[place:]
+    return [], []
+
+
 def _searches():
     return (f for module, f in _frames(sys._getframe(1)) if module.startswith(_SEARCHES))
 

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import Normalizer
 
 from skdp_bary import (
     BudgetAccountant,
@@ -16,13 +17,17 @@ from skdp_bary import (
     PrivateEMDHeatmap,
     PrivateKMeans,
     PrivateMeasure,
+    PrivatePCA,
+    PrivateStandardScaler,
     PrivateWassersteinBarycenter,
     Schema,
     SchemaTransformer,
     check_private,
 )
-from skdp_bary.exceptions import LeakError
+from skdp_bary.exceptions import BudgetError, LeakError
 from skdp_bary.geometry import Ball
+from skdp_bary.model_selection import PrivateSearchCV
+from skdp_bary.privacy import SpendingPolicy
 from skdp_bary.schema import Number
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -162,6 +167,48 @@ def test_a_union_of_private_features_shares_a_budget():
     assert len(union.get_feature_names_out()) == 8
     with pytest.raises(ValueError, match="Nothing was charged"):
         union.fit(X)
+
+
+def three_steps(budget, *between):
+    settings = {"clip": 5, "accountant": budget}
+    return make_pipeline(
+        PrivateStandardScaler(0.25, bounds=(0, 1), **settings),
+        *between,
+        PrivatePCA(2, epsilon=0.15, bounds=(-5, 5), **settings),
+        PrivateKMeans(3, epsilon=0.6, bounds=Ball([0, 0], 5), accountant=budget),
+    )
+
+
+@pytest.mark.parametrize("composition", ["sum", "renyi"])
+def test_steps_that_do_not_fit_together_are_refused_before_the_first_charge(composition):
+    budget = BudgetAccountant(0.9, 1e-6, composition=composition)
+    told = r"This pipeline, from PrivateStandardScaler on, asks for epsilon=1\.0.*quote\(pipeline"
+    with pytest.raises(BudgetError, match=told):
+        three_steps(budget).fit(X)
+    assert budget.entries == ()
+    other = three_steps(budget).set_params(privatekmeans__accountant=BudgetAccountant(0.6))
+    assert len(other.fit(X)[0].accountant.entries) == 2  # of two budgets each pays for its steps
+
+
+def test_a_pipeline_that_a_policy_refuses_has_paid_nothing():
+    budget = BudgetAccountant(9.0, 1e-6)
+    with pytest.raises(BudgetError, match="policy leaves only epsilon=0.7"):
+        three_steps(budget.under(SpendingPolicy(0.7, 1e-6, period="month"))).fit(X)
+    assert budget.entries == ()
+
+
+def test_a_refused_step_says_what_the_pipeline_has_paid():
+    budget = BudgetAccountant(0.9, 1e-6)
+    told = (
+        r"from PrivatePCA on.* Nothing was charged for this step; earlier steps of the pipeline "
+        r"have paid epsilon=0\.25, delta=0\. budget\.quote\(pipeline, n_features\) prices all"
+    )
+    with pytest.raises(BudgetError, match=told):
+        three_steps(budget, Normalizer()).fit(X)  # whose columns are not known without a try
+    assert [entry.epsilon for entry in budget.entries] == [0.25]
+    search = PrivateSearchCV(kmeans(), {"n_init": [1, 2]}, epsilon=9.0, accountant=budget)
+    with pytest.raises(BudgetError, match=r"steps of the pipeline have paid epsilon=0\.25"):
+        make_pipeline(three_steps(budget)[0], Normalizer(), search).fit(X)
 
 
 def test_a_grid_over_a_pipeline_pays_for_every_fit():

@@ -28,6 +28,7 @@ from ..privacy.entries import note_of
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE, DiscreteLaplace, RoundedGaussian
 from ..privacy.noise import noise_generator
 from ..privacy.plans import NO_BUDGET, Plan, Step, failure_advice, split_epsilon, split_mu
+from ..privacy.quote import plans_to_come, told_of_a_pipeline
 from ..rows.opening import open_rows, unheard
 from ..rows.persons import coarser_units
 from ..values import read_rows, warn_of_ids, warn_of_unread_ids
@@ -375,13 +376,17 @@ path, of shape (n_rows, n_features)
 
     def _before_charge(self, accountant, plan, facts, seeded, terms):
         """Raise if the plan exceeds the budget, before any question is answered; issue warnings."""
+        later, who = plans_to_come(self, facts.n_features), type(self).__name__
+        if later:
+            who = f"This pipeline, from {who} on,"
         try:
-            accountant.check(plan, who=type(self).__name__, **terms)
+            accountant.check(plan, who=who, then=later, **terms)
         except ReadOnlyLedgerError:
             raise  # more fits would not be refused by what is left: its own advice is all there is
         except BudgetError as error:
+            error = type(error)(told_of_a_pipeline(error, accountant))
             if not called_by_a_search():
-                raise
+                raise error from None
             if accountant not in _WARNED_ACCOUNTANTS:
                 _WARNED_ACCOUNTANTS.add(accountant)
                 warnings.warn(_SWALLOWED, PrivacyWarning, stacklevel=3)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._sklearn import VersionedPickle
 from ..estimators.base import fitted_alone
 from ..estimators.notices import GuaranteeRepr, KnowsSearches, warn_of_leaking_steps
-from ..exceptions import PrivacyWarning, as_charged, check_integer
+from ..exceptions import BudgetError, PrivacyWarning, as_charged, check_integer
 from ..parameters import (
     PRIVACY_RULES,
     Grid,
@@ -29,7 +29,7 @@ from ..parameters import (
 from ..privacy.entries import note_of
 from ..privacy.noise import noise_generator
 from ..privacy.plans import failure_advice, make_trials
-from ..privacy.quote import known_width
+from ..privacy.quote import known_width, told_of_a_pipeline
 from ..queries.sizes import require_readable
 from .trials import make_trial, score_of, search_parts
 
@@ -260,7 +260,10 @@ class PrivateSearchCV(
             accountant, noise = candidates.payer._budget(), noise_generator(self.random_state)
             terms = rows.terms(passed, unit)
             note = note_of(noise.seeded, note)
-            accountant.check(plan, who=type(self).__name__, **terms)
+            try:
+                accountant.check(plan, who=type(self).__name__, **terms)
+            except BudgetError as error:
+                raise type(error)(told_of_a_pipeline(error, accountant)) from None
             candidates.rehearse(rows)
             self._warn(candidates, plan, noise.seeded, accountant.unit_advice(terms["unit"]))
             accountant.charge(plan, type(self).__name__, note=note, **terms)

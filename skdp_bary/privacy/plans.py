@@ -166,7 +166,7 @@ class NoBudget:
 
     terms = None
 
-    def check(self, plan, *, who="", unit=None, origin=None):
+    def check(self, plan, *, who="", unit=None, origin=None, then=()):
         """Refuse nothing."""
 
     def charge(self, plan, who, *, unit=None, note="", origin=None):

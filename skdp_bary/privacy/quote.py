@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
 
@@ -11,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 
-from .._sklearn import BaseSearchCV
+from .._sklearn import BaseSearchCV, pipeline_among_callers
 from ..exceptions import check_integer, exact, in_digits, refuse_class
 from .plans import Plan, failure_advice
 
@@ -232,6 +233,69 @@ def _searched(path, search, width):
                 n_fits=each.n_fits * (1 if is_last else folds),
                 noted=each.noted and place == 0,
             )
+
+
+def plans_to_come(estimator: object, n_features: int) -> list[Plan]:
+    """Plans that later steps of the pipeline around a fit will charge to the same budget.
+
+    They end at the first step whose columns are not known without trying the step before it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The step that is fitted now.
+    n_features : int
+        Columns of its rows.
+    """
+    _, rest = pipeline_among_callers()
+    budget = getattr(estimator, "accountant", None)
+    found: list[Plan] = []
+    if budget is None or not rest or type(rest[0][1]) is not type(estimator):
+        return found
+    width: int | None = n_features
+    for place, (_, step) in enumerate(rest):
+        if place and getattr(step, "accountant", None) is budget:
+            with suppress(ValueError, TypeError):  # its own fit raises them
+                found.append(step.privacy_plan(width))
+        known = hasattr(step, "_features_after") or step in (None, "passthrough")
+        width = _width_after(step, width) if known else None
+        if width is None:
+            break
+    return found
+
+
+def told_of_a_pipeline(error: Exception, accountant: object) -> str:
+    """Text of a refusal: it says which charges the pipeline around a fit has made already.
+
+    Parameters
+    ----------
+    error : Exception
+    accountant : BudgetAccountant
+        Budget that refuses.
+    """
+    before, rest = pipeline_among_callers()
+    told = str(error)
+    paid = [plan for _, step in before for plan in _charged(step, accountant)]
+    if paid:
+        epsilon, delta = (
+            sum(exact(getattr(p, name)) for p in paid) for name in ("epsilon", "delta")
+        )
+        told = told.replace(
+            "Nothing was charged.",
+            "Nothing was charged for this step; earlier steps of the pipeline have paid "
+            f"{_in_words((float(epsilon), float(delta)))}.",
+        )
+    if paid or len(rest) > 1:
+        told += " budget.quote(pipeline, n_features) prices all steps before a fit."
+    return told
+
+
+def _charged(step, accountant):
+    """Yield the plans of fits of a step, and of its parts, that a budget has charged."""
+    if getattr(step, "accountant", None) is accountant and hasattr(step, "privacy_"):
+        yield step.privacy_
+    for _, part, _ in parts_of(step, None):
+        yield from _charged(part, accountant)
 
 
 class UnknownCostError(Exception):

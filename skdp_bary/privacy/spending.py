@@ -16,13 +16,15 @@ from ..exceptions import (
     check_real,
     exact,
 )
-from .entries import ROWS, SPEND, check_text, check_unit, new_entry, units_of
+from .entries import ROWS, SPEND, Cost, check_text, check_unit, new_entry, units_of
 from .filters import exposure, make_filter
 from .mechanisms import REPLACE_ANY
 from .plans import Plan
 from .quote import Quote, find_plans, unfit_advice
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..exceptions import Neighbors
     from .entries import Chained
     from .filters import RenyiFilter, SumFilter
@@ -141,6 +143,7 @@ class SharedBudget:
         who: str = "A plan",
         unit: str | None = None,
         origin: object = None,
+        then: Sequence[Plan] = (),
     ) -> None:
         """Raise the errors of :meth:`charge`, without charging.
 
@@ -154,14 +157,20 @@ class SharedBudget:
             As for :meth:`charge`.
         origin : callable, default=None
             As for :meth:`charge`.
+        then : sequence of Plan, default=()
+            Plans that will be charged after it: all must fit together.
         """
-        self._check_plan(plan)
+        plans = (plan, *then)
+        for each in plans:
+            self._check_plan(each)
         self._check_unit(unit)
         refuse_under_two_parts(self._ledger.identity, self._part, self._disjoint, origin)
         self._ledger.refuse_copy()
-        cost = self._filter.price_plan(plan)
-        self._admit(self._ledger.tally(self._part), who, plan.epsilon, plan.delta, cost)
-        self._obey(self._ledger.entries, self._entry(who, plan.epsilon, plan.delta, ""))
+        cost = sum(map(self._filter.price_plan, plans), Cost())
+        epsilon = float(sum(exact(each.epsilon) for each in plans))
+        delta = float(sum(exact(each.delta) for each in plans))
+        self._admit(self._ledger.tally(self._part), who, epsilon, delta, cost)
+        self._obey(self._ledger.entries, self._entry(who, epsilon, delta, ""))
 
     def unit_advice(self, unit: str) -> str:
         """Warning that the total covers no common unit once `unit` is charged too, or "".

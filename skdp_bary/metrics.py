@@ -11,12 +11,7 @@ from .transport.measures import DiscreteMeasure
 
 # How close two heatmaps or two discrete measures are.
 
-__all__ = [
-    "earth_mover_distance",
-    "kl_divergence",
-    "pearson_correlation",
-    "similarity",
-]
+__all__ = ["earth_mover_distance", "kl_divergence", "pearson_correlation", "similarity"]
 
 
 # The four metrics by which heatmaps are compared.

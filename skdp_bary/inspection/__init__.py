@@ -4,8 +4,4 @@ from .check_private import check_private
 from .lower_bound import epsilon_lower_bound
 from .replay import replay_sensitivity
 
-__all__ = [
-    "check_private",
-    "epsilon_lower_bound",
-    "replay_sensitivity",
-]
+__all__ = ["check_private", "epsilon_lower_bound", "replay_sensitivity"]

@@ -8,17 +8,9 @@ if TYPE_CHECKING:
     from .policy import SpendingPolicy
     from .quote import Quote
 
-_HOMES = {
-    "Quote": "quote",
-    "Receipt": "entries",
-    "SpendingPolicy": "policy",
-}
+_HOMES = {"Quote": "quote", "Receipt": "entries", "SpendingPolicy": "policy"}
 
-__all__ = [
-    "Quote",
-    "Receipt",
-    "SpendingPolicy",
-]
+__all__ = ["Quote", "Receipt", "SpendingPolicy"]
 
 
 def __getattr__(name):

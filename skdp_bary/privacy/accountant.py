@@ -23,7 +23,7 @@ from .filters import make_filter
 from .mechanisms import ADD_REMOVE, check_neighbors
 from .memory_ledger import MemoryLedger, is_address, read_address, refuse_near_address
 from .policy import BudgetUnderPolicy
-from .spending import BudgetPart, SharedBudget, check_part
+from .spending import BudgetPart, SharedBudget
 
 if TYPE_CHECKING:
     from ..exceptions import Neighbors
@@ -179,7 +179,18 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         -------
         accountant : BudgetAccountant
         """
-        refuse_existing(ledger)
+        if is_address(ledger):
+            from .postgres_ledger import PostgresLedger
+
+            exists, path = PostgresLedger.exists(ledger), read_address(ledger).shown
+        else:
+            refuse_near_address(ledger)
+            exists, path = os.path.exists(ledger) and os.path.getsize(ledger), ledger
+        if exists:
+            raise LedgerError(
+                f"The ledger {os.fspath(path)!r} exists already. "
+                "BudgetAccountant.open opens it. Nothing was changed."
+            )
         terms = {"neighbors": neighbors, "composition": composition, "unit": unit}
         return cls(epsilon, delta, ledger=ledger, **terms, file_group=file_group)
 
@@ -210,7 +221,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         ceiling = make_filter(
             terms["composition"], terms["epsilon"], terms["delta"], terms["renyi_order"]
         )
-        super().__init__(ceiling, terms["neighbors"], ledger, "")
+        super().__init__(ceiling, terms["neighbors"], ledger)
 
     @property
     def composition(self) -> str:
@@ -386,8 +397,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             It has ``charge``, ``check``, ``spend``, ``quote``, ``total`` and ``remaining``, and
             can be given to an estimator as its ``accountant``.
         """
-        name, disjoint = check_part(name, disjoint)
-        return BudgetPart(self._filter, self._neighbors, self._ledger, name, disjoint)
+        return BudgetPart(self, name, disjoint)
 
     def under(self, policy: SpendingPolicy, *, spender: str = "") -> BudgetUnderPolicy:
         """Return this budget with a policy, such as a yearly limit, that every spend must obey.
@@ -410,8 +420,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             It has ``charge``, ``check``, ``spend``, ``quote``, ``total``, ``remaining`` and
             ``part``, and can be given to an estimator as its ``accountant``.
         """
-        shared = (self._filter, self._neighbors, self._ledger, "")
-        return BudgetUnderPolicy(*shared, policy, spender)
+        return BudgetUnderPolicy(self, policy, spender)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the entries, their running total and the ceiling with matplotlib.
@@ -492,19 +501,3 @@ def open_ledger(path, terms, file_group=None):
     from .sqlite_ledger import SqliteLedger  # budgets in memory do not need sqlite3
 
     return SqliteLedger(path, terms, file_group)
-
-
-def refuse_existing(path):
-    """Raise when a ledger is there already."""
-    if is_address(path):
-        from .postgres_ledger import PostgresLedger
-
-        exists, path = PostgresLedger.exists(path), read_address(path).shown
-    else:
-        refuse_near_address(path)
-        exists = os.path.exists(path) and os.path.getsize(path)
-    if exists:
-        raise LedgerError(
-            f"The ledger {os.fspath(path)!r} exists already. "
-            "BudgetAccountant.open opens it. Nothing was changed."
-        )

@@ -153,15 +153,14 @@ class RenyiFilter:
 
     def room(self, left):
         """Return the largest (epsilon, delta) whose price is at most `left`."""
-        units = bisect_right(_ALL_UNITS, left.loss, key=self._price_units) - 1
-        return _float_down(units, LOSS_UNIT), _float_down(left.delta, DELTA_UNIT)
+        above = bisect_right(
+            _ALL_UNITS, left.loss, key=lambda n: self.price(_float_down(n, LOSS_UNIT), 0.0).loss
+        )
+        return _float_down(above - 1, LOSS_UNIT), _float_down(left.delta, DELTA_UNIT)
 
     def describe(self, cost):
         """Return what (epsilon, delta) do not tell about `cost`, in words."""
         return f"a Renyi loss of {cost.loss / LOSS_UNIT:g} at order {self.order:g}"
-
-    def _price_units(self, units):
-        return self.price(_float_down(units, LOSS_UNIT), 0.0).loss
 
 
 def make_filter(composition, epsilon, delta, order=None):

@@ -12,14 +12,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, ndtri_exp
 
-from ..exceptions import (
-    check_delta,
-    check_epsilon,
-    check_option,
-    check_real,
-    exact,
-    float_above,
-)
+from ..exceptions import check_delta, check_epsilon, check_option, check_real, exact, float_above
 
 # Neighboring relations: which two data sets a guarantee cannot tell apart.
 #

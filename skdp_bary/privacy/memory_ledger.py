@@ -113,25 +113,21 @@ class MemoryLedger(Chained):
             )
 
     def __getstate__(self):
-        if self._owner == _PROCESS.token and _goes_to_a_worker():
-            self._warn_once()
+        # say, before any worker fails, why all of them will
+        if self._id not in _WARNED and self._owner == _PROCESS.token and _goes_to_a_worker():
+            _WARNED.add(self._id)
+            warnings.warn(
+                f"{_ADVICE} A budget in memory is on its way to another process, where it can be "
+                "read, and every fit on it will be refused.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
         with LOCK:
             return self.__dict__ | {"_log": list(self._log), "_sums": None, "_owner": None}
 
     def __setstate__(self, state):
         self.__dict__.update(state)
         self._sums = RunningSums(self.first_link())
-
-    def _warn_once(self):
-        """Say, before any worker fails, why all of them will."""
-        if self._id not in _WARNED:
-            _WARNED.add(self._id)
-            warnings.warn(
-                f"{_ADVICE} A budget in memory is on its way to another process, where it can be "
-                "read, and every fit on it will be refused.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
 
     def _summed(self):
         """Return the sums of all entries."""

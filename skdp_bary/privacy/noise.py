@@ -95,8 +95,7 @@ class NoiseSource:
         copies : array of int of shape (n,), default=None
             How many alternatives an index represents, at least one each; None: one each.
         """
-        utilities = _check_utilities(utilities)
-        copies = _check_copies(copies, utilities.size)
+        utilities, copies = _check_choice(utilities, copies)
         rate = check_real(rate, "The rate of a choice", low=0.0)
         gaps = utilities - utilities.max()
         with np.errstate(all="ignore"):  # whatever the user has set
@@ -305,23 +304,19 @@ def _check_scale(scale):
     return check_real(scale, "The scale of noise", low=0.0, open_low=True, high=MAX_SCALE)
 
 
-def _check_utilities(utilities):
+def _check_choice(utilities, copies):
+    """Return the utilities of a choice, and how often each stands in it, as int64, or raise."""
     utilities = np.asarray(utilities)
     if utilities.ndim != 1 or utilities.size == 0 or utilities.dtype.kind not in "iu":
         raise ValueError("utilities must be a non-empty 1-d array of integers.")
     low, high = int(utilities.min()), int(utilities.max())
     if low < -MAX_UTILITY or high > MAX_UTILITY:
         raise ValueError(f"utilities must be within +-2**62, got {low} to {high}.")
-    return utilities.astype(np.int64)
-
-
-def _check_copies(copies, size):
-    if copies is None:
-        return np.ones(size, dtype=np.int64)
-    copies = np.asarray(copies)
+    size = utilities.size
+    copies = np.ones(size, dtype=np.int64) if copies is None else np.asarray(copies)
     if copies.shape != (size,) or copies.dtype.kind not in "iu" or (copies < 1).any():
         raise ValueError(f"copies must be {size} positive integers, got {copies!r}.")
-    return copies.astype(np.int64)
+    return utilities.astype(np.int64), copies.astype(np.int64)
 
 
 def _system_words(count):

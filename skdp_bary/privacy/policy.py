@@ -10,12 +10,10 @@ from ..exceptions import BudgetError, check_integer, check_option
 from .entries import RESTORE, SPEND, Cost, check_text, now, shown
 from .filters import SumFilter, exposure, make_filter
 from .quote import Quote
-from .spending import SharedBudget, check_part
+from .spending import BudgetPart, SharedBudget
 
 if TYPE_CHECKING:
-    from ..exceptions import Neighbors
-    from .entries import Chained, Entry
-    from .filters import RenyiFilter
+    from .entries import Entry
 
 
 # A policy of spending: how much of a budget in a month or a year, what is carried over, by whom.
@@ -269,13 +267,11 @@ class BudgetUnderPolicy(SharedBudget):
 
     Parameters
     ----------
-    filter_, neighbors, ledger, part
-        Those of the accountant, and the name of the part.
+    budget : SharedBudget
+        The budget, or the part of one.
     policy : SpendingPolicy
     spender : str
         Who spends; stands before the name in every entry.
-    disjoint : str
-        Why no one is in two parts; empty where no one has said.
 
     Examples
     --------
@@ -292,17 +288,9 @@ leaves only epsilon=0.0, delta=0.0 of this month. The next month begins on ..., 
 Nothing was charged.
     """
 
-    def __init__(
-        self,
-        filter_: SumFilter | RenyiFilter,
-        neighbors: Neighbors | None,
-        ledger: Chained,
-        part: str,
-        policy: SpendingPolicy,
-        spender: str,
-        disjoint: str = "",
-    ) -> None:
-        super().__init__(filter_, neighbors, ledger, part, disjoint)
+    def __init__(self, budget: SharedBudget, policy: SpendingPolicy, spender: str) -> None:
+        shared = (budget._filter, budget._neighbors, budget._ledger)
+        super().__init__(*shared, budget._part, budget._disjoint)
         if not isinstance(policy, SpendingPolicy):
             raise TypeError(f"policy must be a SpendingPolicy, got {policy!r}.")
         if ": " in check_text(spender, "spender"):
@@ -333,11 +321,10 @@ Nothing was charged.
         -------
         BudgetUnderPolicy
         """
-        name, disjoint = check_part(name, disjoint)
+        part = BudgetPart(self, name, disjoint)
         if self._part:
             raise ValueError("A part has no parts.")
-        shared = (self._filter, self._neighbors, self._ledger, name)
-        return BudgetUnderPolicy(*shared, self._policy, self._spender, disjoint)
+        return BudgetUnderPolicy(part, self._policy, self._spender)
 
     def remaining(self, n_spends: int = 1) -> tuple[float, float]:
         """Return the largest (epsilon, delta) that the ledger and the policy still accept.
@@ -356,11 +343,7 @@ Nothing was charged.
         return _smaller(ledger, room.shared_by(n_spends))
 
     def quote(
-        self,
-        plan_or_estimator: object,
-        n_features: int | None = None,
-        *,
-        unit: str | None = None,
+        self, plan_or_estimator: object, n_features: int | None = None, *, unit: str | None = None
     ) -> Quote:
         """Quote a fit: its cost, and whether ledger and policy admit it now.
 

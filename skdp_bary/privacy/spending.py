@@ -41,7 +41,7 @@ class SharedBudget:
         filter_: SumFilter | RenyiFilter,
         neighbors: Neighbors | None,
         ledger: Chained,
-        part: str,
+        part: str = "",
         disjoint: str = "",
     ) -> None:
         self._filter = filter_
@@ -238,11 +238,7 @@ class SharedBudget:
         self._append(who, epsilon, delta, self._filter.price(epsilon, delta), note, unit or "")
 
     def quote(
-        self,
-        plan_or_estimator: object,
-        n_features: int | None = None,
-        *,
-        unit: str | None = None,
+        self, plan_or_estimator: object, n_features: int | None = None, *, unit: str | None = None
     ) -> Quote:
         """Quote a fit without charging it.
 
@@ -420,25 +416,25 @@ class BudgetPart(SharedBudget):
 
     Parameters
     ----------
-    ledger, filter_, neighbors, part, disjoint
-        Those of the accountant, the name of the part, and why no one is in two parts.
+    budget : SharedBudget
+        The budget that all parts share.
+    name : str
+    disjoint : str or None
+        Why no one is in two parts; None where no one has said.
     """
+
+    def __init__(self, budget: SharedBudget, name: str, disjoint: str | None) -> None:
+        if not check_text(name, "name"):
+            raise ValueError("name must not be empty: the whole data is not a part.")
+        if disjoint is not None and not check_text(disjoint, "disjoint").strip():
+            raise ValueError(
+                "disjoint must state why no one is in two parts, as 'by hospital', got "
+                f"{disjoint!r}."
+            )
+        super().__init__(budget._filter, budget._neighbors, budget._ledger, name, disjoint or "")
 
     def __repr__(self):
         return f"BudgetPart({self._part!r})"
-
-
-def check_part(name, disjoint):
-    """Return the name of a part and why no one is in two parts, empty if not stated."""
-    if not check_text(name, "name"):
-        raise ValueError("name must not be empty: the whole data is not a part.")
-    if disjoint is None:
-        return name, ""
-    if not check_text(disjoint, "disjoint").strip():
-        raise ValueError(
-            f"disjoint must state why no one is in two parts, as 'by hospital', got {disjoint!r}."
-        )
-    return name, disjoint
 
 
 # The same rows under two parts of one budget: refused if they are recognized.

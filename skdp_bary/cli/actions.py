@@ -262,7 +262,10 @@ def _read_sketch(path):
 def _compare_sketches(first, second):
     (ours, own), (theirs, others) = _read_sketch(first), _read_sketch(second)
     if own != others:
-        raise ValueError(f"{first} has the columns {own}, and {second} has {others}.")
+        raise ValueError(
+            f"{first} has the columns {own}, and {second} has {others}. Make both sketches with "
+            f"the same --columns {' '.join(map(str, own))}."
+        )
     return ours.test(theirs)
 
 
@@ -498,5 +501,8 @@ def run_audit(given):
         raise ValueError(f"The module {module!r} has nothing named {name!r}.")
     found = getattr(imported, name)
     if not isinstance(found, BaseEstimator):
-        raise ValueError(f"{place} is no estimator, but {found!r}.")
+        raise ValueError(
+            f"{place} must be an estimator, got {found!r}. Name a fitted or unfitted one, or a "
+            "Pipeline, for example mypackage.models:pipe."
+        )
     say(check_private(found, strict=True))

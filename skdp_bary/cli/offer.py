@@ -135,7 +135,8 @@ def open_budget(given):
         accountant = BudgetAccountant.open(given.ledger)
     if given.neighbors not in (None, accountant.neighbors):
         raise ValueError(
-            f"--neighbors {given.neighbors} differs from the ledger's {accountant.neighbors}."
+            f"--neighbors must be the ledger's {accountant.neighbors}, got {given.neighbors}. "
+            "Leave --neighbors out, or name a ledger of its own."
         )
     if given.ledger is not None and given.delta > accountant.delta == 0:
         release = getattr(given, "release", None)

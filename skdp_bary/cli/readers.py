@@ -541,4 +541,7 @@ class ParquetFile:
             return read(*given)
         except (self._arrow.ArrowException, OSError):
             pass  # its text quotes the file, so it is no context of the error either
-        raise ValueError(f"{self.path} is no Parquet file, or is damaged.")
+        raise ValueError(
+            f"{self.path} is no Parquet file, or is damaged. Write it anew, for example with "
+            "frame.to_parquet, or give a CSV file."
+        )

@@ -140,7 +140,10 @@ def refuse_doubles(where, names):
     """Raise where a name stands twice."""
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
-        raise ValueError(f"The column {doubled!r} is named twice in {where}.")
+        raise ValueError(
+            f"The column {doubled!r} is named twice in {where}. Rename one of the two, or leave "
+            "one out."
+        )
 
 
 def _listed(names):

@@ -70,7 +70,9 @@ class Downloads:
         record = path.with_name(f"{path.name}.sha256")
         if not path.exists():
             if not self.download_if_missing:
-                raise OSError(f"{path} is not there and download_if_missing is False.")
+                raise OSError(
+                    f"{path} is not there: pass download_if_missing=True, or put it there."
+                )
             path.parent.mkdir(parents=True, exist_ok=True)
             shown = url if shown is None else shown
             descriptor, part = tempfile.mkstemp(prefix=f"{path.name}.part_", dir=path.parent)
@@ -78,7 +80,10 @@ class Downloads:
             try:
                 self._copy(url, part, path, shown)
                 if checksum is not None and (found := sha256(part)) != checksum:
-                    raise OSError(f"{shown} has the SHA-256 {found}, not the expected {checksum}.")
+                    raise OSError(
+                        f"{shown} must have the SHA-256 {checksum}, got {found}. Try again; if it "
+                        "stays, the publisher changed the file, and it is not used."
+                    )
                 os.replace(part, path)
             finally:
                 Path(part).unlink(missing_ok=True)

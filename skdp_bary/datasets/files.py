@@ -60,7 +60,7 @@ def load_gazetteer_tracts(path: str | os.PathLike) -> Bunch:
     """
     lines = _read_text(path).splitlines()
     if not lines:
-        raise ValueError(f"{path} is empty.")
+        raise ValueError(f"{path} is empty. Delete it, so that it is downloaded again.")
     separator = "|" if "|" in lines[0] else "\t"
     names = [name.strip() for name in lines[0].split(separator)]
     missing = {"GEOID", "INTPTLAT", "INTPTLONG"} - set(names)
@@ -221,7 +221,7 @@ def load_snap_checkins(
             times.append(time[keep])
             places.append(place[keep])
     if not users:
-        raise ValueError(f"{path} holds no check-ins.")
+        raise ValueError(f"{path} holds no check-ins. Delete it, so that it is downloaded again.")
     if not found:
         warnings.warn(
             f"No check-in of {path} lies inside bounds: longitude comes first, then latitude.",

@@ -488,5 +488,8 @@ def check_pairs(method, pairs, private):
     if not pairs or not all(isinstance(pair, tuple) and len(pair) == len(_PARTS) for pair in pairs):
         raise ValueError(f"{_WANTED}, at least one, for method='auto', or pass another method.")
     if any(part is private for pair in pairs for part in pair):
-        raise ValueError(f"{_WANTED}, got X_target, which is private.")
+        raise ValueError(
+            f"{_WANTED}, got X_target, which is private. Pass rows that are public, for example of "
+            "other years."
+        )
     return pairs

@@ -262,7 +262,10 @@ def read_source(estimator, X, y, rng):
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"y_source must hold at least two classes, got {classes!r}.")
+        raise ValueError(
+            f"y_source must hold at least two classes, got {classes!r}. Add public rows of another "
+            "class to source=(X, y)."
+        )
     order = rng.permutation(len(X))
     X, codes = X[order], codes[order]
     features = _scaled_features(estimator, X, y[order], names)

@@ -335,7 +335,7 @@ class PrivateGenerator(BasePrivateEstimator):
         if shape is not None and math.prod(map(int, shape)) != n_features:
             raise ValueError(
                 "image_shape must be (height, width) or (height, width, channels) of the "
-                f"{n_features} features, got {shape!r}."
+                f"{n_features} features, got {shape!r}. For example image_shape=(28, 28) for 784."
             )
         n_classes = number_of_classes(self.classes)
         return shares(self._method_setting(n_features, n_classes, self.n_hint))

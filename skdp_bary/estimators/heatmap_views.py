@@ -110,7 +110,10 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
         """
         check_is_fitted(self)
         if self._posterior is None:
-            raise ValueError("interval needs a posterior. PrivateEMDHeatmap releases one.")
+            raise ValueError(
+                "interval needs a release with a posterior: fit PrivateEMDHeatmap and call its own "
+                "interval(level)."
+            )
         level = check_real(level, "level", low=0.0, high=1.0, open_low=True, open_high=True)
         low, high = self._posterior.interval(level)
         tree = self._posterior.tree

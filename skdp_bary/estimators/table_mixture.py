@@ -295,7 +295,10 @@ def _in_range(cells, asked, name):
     if not allowed.any():
         special = f" or a special value, {list(kind.special)}" if kind.special else ""
         public = cells.in_words(*kind.line) + special
-        raise ValueError(f"{what} must meet the range of its schema, {public}, got {asked!r}.")
+        raise ValueError(
+            f"{what} must meet the range of its schema, {public}, got {asked!r}. Ask for values in "
+            "it, or None for an open end."
+        )
     return Condition(allowed, float(low), float(high))
 
 
@@ -339,7 +342,10 @@ def draw_units(mixture, columns, conditions, rules, n_rows, rng):
         kept.append([values[good] for values in units])
         if sum(len(part[0]) for part in kept) >= n_rows:
             return [np.concatenate(parts)[:n_rows] for parts in zip(*kept, strict=True)]
-    raise ValueError(f"rules: fewer than one row in {_ROUNDS} of the release is in order.")
+    raise ValueError(
+        f"rules must hold for some drawn rows, and fewer than one in {_ROUNDS} keeps them. Drop "
+        "the rule that contradicts the data, or sample without rules and filter."
+    )
 
 
 def with_rules(frame, rules):
@@ -397,12 +403,18 @@ def check_rules(rules, columns):
     for rule in rules:
         if isinstance(rule, (Derived, Key)):
             if rule.column in columns:
-                raise ValueError(f"rules: {rule.column!r} is a column of the schema already.")
+                raise ValueError(
+                    f"rules: {rule.column!r} is a column of the schema already. Give the derived "
+                    "column another name, or leave it out of the schema."
+                )
             continue
         names = (rule.column,) if isinstance(rule, Shares) else (rule.first, rule.second)
         for name in names:
             if name not in columns:
-                raise ValueError(f"rules: {name!r} is no column of the schema.")
+                raise ValueError(
+                    f"rules must name columns of the schema, got {name!r}. It has {list(columns)}: "
+                    "write one of them."
+                )
             if isinstance(columns[name], ListCells) != isinstance(rule, Shares):
                 wanted = "Shares for lists of values, InOrder for numbers and dates"
                 raise ValueError(f"rules: {rule!r} does not suit {name!r}. Pass {wanted}.")

@@ -105,7 +105,9 @@ class TableViews:
                 f"query({known[0]!r})."
             )
         if not all(name in known for name in columns):
-            raise ValueError(f"columns must be of {known}, got {columns!r}.")
+            raise ValueError(
+                f"columns must be of {known}, got {columns!r}. For example query({known[0]!r})."
+            )
         setting = self._method_setting(self.n_features_in_)
         places = tuple(known.index(name) for name in columns)
         pair = tuple(sorted(places))

@@ -257,7 +257,8 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
                 "y must tell two cohorts apart, or reference must hold public rows to compare "
                 "with; there are no two labels."
                 if facts.n_classes < 2
-                else f"y must hold two labels, there are {facts.n_classes}."
+                else f"y must hold two labels, there are {facts.n_classes}. Compare two at a time: "
+                "fit(X[pair], y[pair])."
             )
         require_sizes(self, facts)
         return facts

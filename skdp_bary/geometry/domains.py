@@ -340,7 +340,8 @@ def check_widths(low, high):
         )
     if not (high - low >= SMALLEST).all():
         raise ValueError(
-            f"bounds must be at least {SMALLEST} wide for every feature: scale the rows first."
+            f"bounds must be at least {SMALLEST} wide for every feature. Scale the rows first, for "
+            "example X * 1e6 with bounds * 1e6."
         )
 
 

@@ -521,7 +521,7 @@ def direction_count(directions, n_projections, n_features):
         if n_projections is not None and n_projections != given:
             raise ValueError(
                 f"n_projections must be None or {given}, the number of columns of directions, got "
-                f"{n_projections!r}."
+                f"{n_projections!r}. Leave n_projections out where directions are given."
             )
         return given
     if n_projections is not None:

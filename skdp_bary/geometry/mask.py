@@ -252,7 +252,10 @@ def read_rings(polygons):
     if isinstance(polygons, dict):
         kind = polygons.get("type")
         if str(kind) not in _INSIDE:
-            raise ValueError(f"polygons must be GeoJSON polygons, got an object of type {kind!r}.")
+            raise ValueError(
+                f"polygons must be GeoJSON polygons, got an object of type {kind!r}. Pass a "
+                "Polygon, MultiPolygon, Feature or FeatureCollection of them."
+            )
         inside = polygons[_INSIDE[kind]]
         if kind.endswith("Collection"):  # which may be empty
             return [ring for part in inside for ring in read_rings(part)]

@@ -17,7 +17,10 @@ def as_table(X, n_features):
     X = as_floats(X)
     if X.ndim != 2 or X.shape[1] != n_features:
         got = f"{X.shape[1]} features" if X.ndim == 2 else f"{X.ndim} dimensions"
-        raise ValueError(f"X must have shape (n_rows, {n_features}), got {got}.")
+        raise ValueError(
+            f"X must have shape (n_rows, {n_features}), got {got}. Pass the columns that were "
+            "fitted, in their order."
+        )
     return X
 
 

@@ -64,7 +64,10 @@ def check_private(estimator: Estimator, *, strict: bool = False) -> PrivacyRepor
     """
     refuse_class(estimator, "estimator")
     if estimator is None or isinstance(estimator, str):  # as steps they are ones that do nothing
-        raise TypeError(f"estimator must be an estimator, got {estimator!r}.")
+        raise TypeError(
+            f"estimator must be an estimator, got {estimator!r}. For example "
+            "check_private(make_pipeline(DomainScaler((0, 1)), PrivateKMeans(3)))."
+        )
     steps = list(_walk("", estimator))
     found = tuple(_with_shared_budget(steps, bounds_advice("", estimator)))
     report = PrivacyReport(found, estimator)

@@ -211,7 +211,8 @@ def _as_vector(output):
     vector = np.asarray(output)
     if vector.dtype.kind not in "biuf":
         raise TypeError(
-            f"The output of the mechanism must be real numbers, got dtype {vector.dtype}."
+            f"The output of the mechanism must be real numbers, got dtype {vector.dtype}. Return "
+            "an array of floats from extract."
         )
     return vector.ravel().astype(float)
 

@@ -181,7 +181,7 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         if spent_budget is not None or slack:
             raise ValueError(
                 "spent_budget and slack must be None: the total of this budget follows from its "
-                "ledger and the composition it was made with."
+                "ledger and the composition it was made with. Leave both out."
             )
         return _LIBRARY.utils.Budget(*self.accountant.total())
 

@@ -259,7 +259,9 @@ def choose_n_clusters(
     check_is_fitted(kmeans)
     numbers = sorted({check_integer(k, "n_clusters", low=1) for k in n_clusters})
     if not numbers:
-        raise ValueError("n_clusters must hold at least one number.")
+        raise ValueError(
+            "n_clusters must hold a number at least, got none. For example range(2, 9)."
+        )
     check_integer(n_init, "n_init", low=1)
     rng = public_generator(random_state)
     points = kmeans.coarse_.support

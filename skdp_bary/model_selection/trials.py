@@ -107,7 +107,7 @@ def _check_private(estimator, scoring):
     if not isinstance(estimator, BasePrivateEstimator):
         raise TypeError(
             "estimator must be one of this package, or a pipeline that ends in one, got "
-            f"{estimator!r}."
+            f"{estimator!r}. For example PrivateKMeans(3, bounds=(0, 1))."
         )
     if score_of(estimator) is None or isinstance(estimator, PrivateDomainAdapter):
         raise TypeError(
@@ -120,7 +120,10 @@ def _check_private(estimator, scoring):
     if estimator.accountant is not None:
         raise ValueError("Give the accountant to the search: it is charged once for all fits.")
     if estimator.get_params(deep=False).get("bounds", ()) is None:
-        raise ValueError("estimator must have public bounds, so that scores can be compared.")
+        raise ValueError(
+            "estimator must have public bounds, so that scores can be compared. Pass bounds, for "
+            "example bounds=(0, 1)."
+        )
     return estimator
 
 
@@ -169,7 +172,7 @@ class Trial:
         if not _within(plan, self.fit_epsilon, self.fit_mu):
             raise ValueError(
                 f"The plan of candidate {params!r} mixes kinds of noise, and the price of a search "
-                "is known for trials with one kind. Nothing was charged."
+                "is known for trials with one kind. Leave that candidate out. Nothing was charged."
             )
 
     def check_score(self, plan):
@@ -356,7 +359,8 @@ class AccuracyScore(CountedScore):
         """Return the number of right answers, of a classifier of no rows before the fit."""
         if classes is None or len(classes) < 2:
             raise ValueError(
-                'scoring="accuracy" needs an estimator with two classes at least, and y.'
+                'scoring="accuracy" needs an estimator with two classes at least, and y. Pass '
+                "classes=[0, 1] to the estimator and y to fit."
             )
         domain = check_domain(estimator.bounds, n_features, names)
         if hasattr(estimator, "privacy_"):

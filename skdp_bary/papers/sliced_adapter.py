@@ -432,7 +432,10 @@ class SlicedNetworkAdapter(
 
     def _batched_plan(self, n_persons):
         if n_persons is None:
-            raise ValueError("n_persons is needed: sampling gains what it gains for that number.")
+            raise ValueError(
+                "n_persons must be the public number of persons, got None: sampling gains by it. "
+                "For example n_persons=1000."
+            )
         relation = self.neighbors
         if relation is None:
             relation = ADD_REMOVE if self.accountant is None else self.accountant.neighbors

@@ -632,5 +632,6 @@ accountant
 def _check_prior(prior, n_classes):
     if len(prior) != n_classes or not np.sum(prior) > 0:
         raise ValueError(
-            f"class_prior must be {n_classes} non-negative numbers, not all zero, got {prior!r}."
+            f"class_prior must be {n_classes} non-negative numbers, not all zero, got {prior!r}. "
+            f"For example {[1] * n_classes}."
         )

@@ -101,7 +101,8 @@ class ProjectedRows(Query):
         """Put the rows of a chunk on the piles of their classes."""
         if chunk.masses is not None:
             raise ValueError(
-                "sample_weight must be None: rows are released as they are, without masses."
+                "sample_weight must be None: rows are released as they are, without masses. Leave "
+                "it out of fit."
             )
         for code, pile in enumerate(state):
             X = chunk.X if chunk.codes is None else chunk.X[chunk.codes == code]
@@ -159,7 +160,8 @@ class RowsMethod(SlicedMethod):
         """One row comes out for every person."""
         if facts.units != 1:
             raise ValueError(
-                "groups and sample_weight must be None: one row per person is released."
+                "groups and sample_weight must be None: one row per person is released. Pass one "
+                "row a person, for example their means."
             )
 
     def questions(self, estimator, facts):

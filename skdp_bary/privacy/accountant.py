@@ -140,7 +140,10 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             If there is no such ledger, or it is damaged.
         """
         if ledger is None:
-            raise TypeError("ledger must be a path or the address of a budget, got None.")
+            raise TypeError(
+                "ledger must be a path or the address of a budget, got None. For example "
+                "BudgetAccountant.open('budget.db')."
+            )
         kept = open_ledger(ledger, None)
         found = cls.__new__(cls)
         found._keep(kept, terms_now(kept.terms, kept.tally("").raised))

@@ -197,7 +197,10 @@ def _worst_loss(cases, scales, power):
 def _check_weights(weights, n_blocks):
     weights = np.ones(n_blocks) if weights is None else np.asarray(weights, dtype=float)
     if weights.shape != (n_blocks,) or not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise ValueError(f"weights must be {n_blocks} positive numbers, got {weights!r}.")
+        raise ValueError(
+            f"weights must be {n_blocks} positive numbers, got {weights!r}. For example "
+            f"{[1.0] * n_blocks}, or None."
+        )
     return tuple(float(w) for w in weights)
 
 
@@ -412,7 +415,7 @@ def _check_positive_delta(delta):
     if check_real(delta, "delta", low=0.0, high=1.0, open_high=True) < _SMALLEST_DELTA:
         raise ValueError(
             f"delta must be in [{_SMALLEST_DELTA}, 1) for Gaussian noise, which has no pure "
-            f"guarantee, got {delta!r}."
+            f"guarantee, got {delta!r}. For example delta=1e-6; delta=0 needs Laplace noise."
         )
     return float(delta)
 

@@ -341,5 +341,5 @@ def _seed_number(random_state):
         return int(random_state)
     raise ValueError(
         "random_state must be None, a non-negative integer or a numpy RandomState, "
-        f"got {random_state!r}."
+        f"got {random_state!r}. Leave it out, or pass for example random_state=0."
     )

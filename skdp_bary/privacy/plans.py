@@ -392,7 +392,10 @@ def make_trials(law, mean):
             low, high = (middle, high) if math.expm1(middle) / middle < mean else (low, middle)
         logarithmic_gamma = math.exp(-high)
         return NegativeBinomialTrials(logarithmic_gamma)
-    raise ValueError(f'trials must be "logarithmic", "geometric" or "poisson", got {law!r}.')
+    raise ValueError(
+        f'trials must be "logarithmic", "geometric" or "poisson", got {law!r}. Leave it out for '
+        "the default."
+    )
 
 
 def selection_mu(trials, epsilon, delta):
@@ -406,7 +409,7 @@ def selection_mu(trials, epsilon, delta):
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if delta == 0.0:
-        raise ValueError("delta must be above zero for Gaussian trials, got 0.")
+        raise ValueError("delta must be above zero for Gaussian trials, got 0. For example 1e-6.")
     return _largest_trial_mu(trials, epsilon, delta)
 
 

@@ -72,7 +72,9 @@ class SpendingPolicy:
         check_integer(self.carry_over, "carry_over", low=0, high=_MOST_CARRIED)
         names = self.spenders
         if not isinstance(names, tuple) or not all(isinstance(n, str) and n for n in names):
-            raise TypeError(f"spenders must be a tuple of names, got {names!r}.")
+            raise TypeError(
+                f"spenders must be a tuple of names, got {names!r}. For example ('ana', 'ben')."
+            )
         # days are compared as text, so no other way to write one will do, such as '2026-W01-1'
         if self.since != "" and self.since != str(_day(self.since)):
             raise ValueError(f"since must be '' or a day such as '2026-01-01', got {self.since!r}.")
@@ -292,9 +294,14 @@ Nothing was charged.
         shared = (budget._filter, budget._neighbors, budget._ledger)
         super().__init__(*shared, budget._part, budget._disjoint)
         if not isinstance(policy, SpendingPolicy):
-            raise TypeError(f"policy must be a SpendingPolicy, got {policy!r}.")
+            raise TypeError(
+                f"policy must be a SpendingPolicy, got {policy!r}. For example "
+                "SpendingPolicy(epsilon=1.0)."
+            )
         if ": " in check_text(spender, "spender"):
-            raise ValueError(f"spender must not hold ': ', got {spender!r}.")
+            raise ValueError(
+                f"spender must not hold ': ', got {spender!r}. For example spender='ana'."
+            )
         if not may_spend(policy, spender):
             raise BudgetError(
                 f"The policy lets only {policy.spenders} spend, got spender={spender!r}. Say who "

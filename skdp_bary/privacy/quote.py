@@ -145,7 +145,10 @@ def find_plans(asked: object, n_features: int | None) -> list[Asked]:
         )
     found = list(_walk("", asked, check_integer(n_features, "n_features", low=1)))
     if not found:
-        raise ValueError("The pipeline has no private step, so nothing would be charged for it.")
+        raise ValueError(
+            "The pipeline has no private step, so nothing would be charged for it. End it in one, "
+            "for example PrivateKMeans(3)."
+        )
     return found
 
 

@@ -389,7 +389,9 @@ def _table_of_objects(X, n_columns):
     table = np.empty((len(rows), len(rows[0]) if rows else n_columns or 0), dtype=object)
     for place, row in enumerate(rows):
         if len(row) != table.shape[1]:
-            raise ValueError(f"X must have as many values in every row, {_IN_ROWS}.")
+            raise ValueError(
+                f"X must have as many values in every row, {_IN_ROWS}. Fill the short rows."
+            )
         table[place] = row
     return table
 

@@ -214,7 +214,9 @@ class BarycenterArguments:
     def of(cls, measures, n_atoms, measure_weights, atom_weights, p, init):
         """Check the arguments of a barycenter."""
         if p not in (1, 2):  # other powers have no update of the atoms
-            raise ValueError(f"p must be 1 or 2, got {p!r}.")
+            raise ValueError(
+                f"p must be 1 or 2, got {p!r}. For example p=2, whose atoms are means."
+            )
         measures, p = check_measures(measures), check_real(p, "p", low=1)
         n_atoms = check_integer(n_atoms, "n_atoms", low=1)
         target = check_shares(atom_weights, n_atoms, "atom_weights")

@@ -108,7 +108,7 @@ def test_a_file_that_changed_is_refused(snap, tmp_path):
 
 
 def test_a_checksum_can_be_pinned(snap, tmp_path):
-    with pytest.raises(OSError, match="not the expected"):
+    with pytest.raises(OSError, match="SHA-256"):
         fetch_snap_checkins("gowalla", data_home=tmp_path, checksum="0" * 64)
     assert list((tmp_path / "skdp_bary").iterdir()) == []
     good = sha256(snap.folder / "loc-gowalla_totalCheckins.txt.gz")
@@ -132,7 +132,7 @@ def test_offline_the_message_says_where_the_file_would_go(tmp_path, monkeypatch)
     with pytest.raises(OSError, match="Without a network") as caught:
         fetch_snap_checkins("brightkite", data_home=tmp_path, n_retries=1, delay=0.0)
     assert str(tmp_path) in str(caught.value)
-    with pytest.raises(OSError, match="download_if_missing is False"):
+    with pytest.raises(OSError, match="pass download_if_missing"):
         fetch_snap_checkins("brightkite", data_home=tmp_path, download_if_missing=False)
     assert not any((tmp_path / "skdp_bary").iterdir())
 
@@ -223,7 +223,7 @@ def test_errors_do_not_show_the_key(tmp_path, census, monkeypatch):
 
 
 def test_files_of_the_census_can_be_pinned(census, tmp_path):
-    with pytest.raises(OSError, match="not the expected"):
+    with pytest.raises(OSError, match="SHA-256"):
         fetch_census_tracts(data_home=tmp_path, checksums={"Gaz_tracts_national.zip": "0" * 64})
 
 

@@ -249,6 +249,8 @@ default="self_training"
         random_state: RandomState | None = None,
         verbose: Literal[0, 1, 2] = 0,
     ) -> None:
+        super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
+        self.verbose = verbose
         self.estimator = estimator
         self.row_map = row_map
         self.views = views
@@ -257,14 +259,6 @@ default="self_training"
         self.align = align
         self.max_iter = max_iter
         self.block_rows = block_rows
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.n_hint = n_hint
-        self.neighbors = neighbors
-        self.accountant = accountant
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,

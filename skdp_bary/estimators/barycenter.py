@@ -256,6 +256,8 @@ class PrivateWassersteinBarycenter(
         random_state: RandomState | None = None,
         verbose: Literal[0, 1, 2] = 0,
     ) -> None:
+        super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
+        self.verbose = verbose
         self.n_atoms = n_atoms
         self.method = method
         self.p = p
@@ -263,14 +265,6 @@ class PrivateWassersteinBarycenter(
         self.class_weights = class_weights
         self.n_init = n_init
         self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.n_hint = n_hint
-        self.neighbors = neighbors
-        self.accountant = accountant
-        self.random_state = random_state
-        self.verbose = verbose
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Return the distance of each row to each atom.

@@ -27,7 +27,7 @@ from ..parameters import PRIVACY_RULES, PlainParameters, check_parameters
 from ..privacy.entries import note_of
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE, DiscreteLaplace, RoundedGaussian
 from ..privacy.noise import noise_generator
-from ..privacy.plans import NO_BUDGET, Plan, Step, failure_advice, split_epsilon, split_mu
+from ..privacy.plans import UNLIMITED, Plan, Step, failure_advice, split_epsilon, split_mu
 from ..privacy.quote import plans_to_come, told_of_a_pipeline
 from ..rows.opening import open_rows, unheard
 from ..rows.persons import coarser_units
@@ -44,7 +44,9 @@ from .notices import (
 )
 
 if TYPE_CHECKING:
-    from ..exceptions import Rows
+    from ..exceptions import Neighbors, RandomState, Rows
+    from ..geometry.bounds import Bounds
+    from ..privacy.spending import SharedBudget
 
 
 # The one fit of every private estimator.
@@ -138,8 +140,17 @@ class BasePrivateEstimator(
     """Base of all differentially private estimators: charge, query, add noise, post-process.
 
     A subclass writes ``_shares``, ``_questions`` and ``_finish``, none of which reads a row. Its
-    constructor stores ``epsilon``, ``delta``, ``bounds``, ``n_hint``, ``neighbors``,
-    ``accountant`` and ``random_state`` in addition to its own parameters.
+    constructor names its own parameters and these, because scikit-learn reads them there.
+
+    Parameters
+    ----------
+    epsilon : float
+    delta : float
+    bounds : (low, high), Box, Ball, Mask or None
+    n_hint : int or None
+    neighbors : {"add_remove", "replace_one", "replace_any"} or None
+    accountant : BudgetAccountant or None
+    random_state : None, int or RandomState
     """
 
     _buys_size = True  # in a step before the others, where it is private and not hinted at
@@ -147,6 +158,24 @@ class BasePrivateEstimator(
     _effort = ()  # parameters that only say for how long to compute on what was released
     _fewest_steps = None  # a setting that reads rows least often, for those that can be read once
     verbose = 0  # of classes whose constructor does not take it
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        bounds: Bounds | None,
+        n_hint: int | None,
+        neighbors: Neighbors | None,
+        accountant: SharedBudget | None,
+        random_state: RandomState | None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.n_hint = n_hint
+        self.neighbors = neighbors
+        self.accountant = accountant
+        self.random_state = random_state
 
     def fit(
         self,
@@ -470,7 +499,7 @@ path, of shape (n_rows, n_features)
         return ADD_REMOVE if self.accountant is None else self.accountant.neighbors
 
     def _budget(self):
-        return NO_BUDGET if self.accountant is None else self.accountant
+        return UNLIMITED if self.accountant is None else self.accountant
 
     def _bounds_in_words(self):
         """Return the bounds feature by feature, by name if names are known."""

@@ -133,13 +133,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         random_state: RandomState | None = None,
         verbose: Literal[0, 1, 2] = 0,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.n_hint = n_hint
-        self.neighbors = neighbors
-        self.accountant = accountant
-        self.random_state = random_state
+        super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
         self.verbose = verbose
 
     def test(

@@ -220,20 +220,14 @@ class PrivateGenerator(BasePrivateEstimator):
         random_state: RandomState | None = None,
         verbose: Literal[0, 1, 2] = 0,
     ) -> None:
+        super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
+        self.verbose = verbose
         self.n_components = n_components
         self.image_shape = image_shape
         self.covariance_type = covariance_type
         self.class_spread = class_spread
         self.classes = classes
         self.class_prior = class_prior
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.n_hint = n_hint
-        self.neighbors = neighbors
-        self.accountant = accountant
-        self.random_state = random_state
-        self.verbose = verbose
 
     def sample(
         self,

@@ -152,17 +152,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
         random_state: RandomState | None = None,
         verbose: Literal[0, 1, 2] = 0,
     ) -> None:
+        super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
+        self.verbose = verbose
         self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
         self.clip = clip
         self.reach = reach
-        self.n_hint = n_hint
-        self.neighbors = neighbors
-        self.accountant = accountant
-        self.random_state = random_state
-        self.verbose = verbose
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Project rows; what a row becomes depends on the release and on that row alone.

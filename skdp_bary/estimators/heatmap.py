@@ -398,17 +398,11 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         random_state: RandomState | None = None,
         verbose: Literal[0, 1, 2] = 0,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
+        super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
+        self.verbose = verbose
         self.resolution = resolution
         self.bandwidth = bandwidth
         self.method = method
-        self.n_hint = n_hint
-        self.neighbors = neighbors
-        self.accountant = accountant
-        self.random_state = random_state
-        self.verbose = verbose
 
     def count_persons(self, *, return_std: bool = False) -> float | tuple[float, float]:
         """Return about how many people are on the map, from the noisy masses as released.

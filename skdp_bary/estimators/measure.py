@@ -174,16 +174,10 @@ class PrivateMeasure(BasePrivateEstimator):
         random_state: RandomState | None = None,
         verbose: Literal[0, 1, 2] = 0,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
+        super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
+        self.verbose = verbose
         self.depth = depth
         self.method = method
-        self.n_hint = n_hint
-        self.neighbors = neighbors
-        self.accountant = accountant
-        self.random_state = random_state
-        self.verbose = verbose
 
     def sample(
         self, n_samples: int = 1, random_state: RandomState | None = None, *, as_frame: bool = False

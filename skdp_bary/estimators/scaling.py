@@ -139,15 +139,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
         random_state: RandomState | None = None,
         verbose: Literal[0, 1, 2] = 0,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.clip = clip
-        self.n_hint = n_hint
-        self.neighbors = neighbors
-        self.accountant = accountant
-        self.random_state = random_state
+        super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
         self.verbose = verbose
+        self.clip = clip
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Scale rows; every number depends on the release and on itself alone.

@@ -200,6 +200,8 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         random_state: RandomState | None = None,
         verbose: Literal[0, 1, 2] = 0,
     ) -> None:
+        super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
+        self.verbose = verbose
         self.n_projections = n_projections
         self.n_quantiles = n_quantiles
         self.p = p
@@ -208,14 +210,6 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.reference = reference
         self.classes = classes
         self.n_min = n_min
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.n_hint = n_hint
-        self.neighbors = neighbors
-        self.accountant = accountant
-        self.random_state = random_state
-        self.verbose = verbose
 
     def cost(
         self, Y: ArrayLike | None = None, *, label: object = None, return_std: bool = False

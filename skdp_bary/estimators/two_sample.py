@@ -195,18 +195,12 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         random_state: RandomState | None = None,
         verbose: Literal[0, 1, 2] = 0,
     ) -> None:
+        super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
+        self.verbose = verbose
         self.classes = classes
         self.reference = reference
         self.n_min = n_min
         self.n_resamples = n_resamples
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.n_hint = n_hint
-        self.neighbors = neighbors
-        self.accountant = accountant
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _numbers(self):
         found = self.result_

@@ -161,8 +161,8 @@ def _of_all(shares):
     return tuple(exact(share) / total for share in shares)
 
 
-class NoBudget:
-    """Budget of a fit without an accountant: its plan is checked, and nothing adds it up."""
+class Unlimited:
+    """The budget of a fit without an accountant: any plan fits, and nothing adds them up."""
 
     terms = None
 
@@ -181,7 +181,7 @@ class NoBudget:
         return ""
 
 
-NO_BUDGET = NoBudget()
+UNLIMITED = Unlimited()
 
 
 def divided_anew(plan, n_done, shares, covers):

@@ -166,12 +166,8 @@ def _bad_rows(estimator):
 
 
 def _require_refused(estimator, arguments, what):
-    try:
-        estimator.fit(**arguments)
-    except (ValueError, TypeError):
-        require(is_unfitted(estimator), f"{what} was refused but left fitted attributes.")
-        return
-    raise AssertionError(f"{what} was accepted.")
+    _require_raises((ValueError, TypeError), estimator, arguments, what)
+    require(is_unfitted(estimator), f"{what} was refused but left fitted attributes.")
 
 
 def _lengths(state, n_rows, private_size):
@@ -403,11 +399,11 @@ def _require_paid(epsilon, square, entries, n_features):
     require(least >= entry.delta, f"Drawn noise uses less than {_SPENT} of the charge {where}.")
 
 
-def _require_raises(kind, estimator, arguments):
+def _require_raises(kinds, estimator, arguments, what="A fit"):
     try:
         estimator.fit(**arguments)
-    except kind:
+    except kinds:
         return
     except Exception as error:
-        raise AssertionError(f"fit should raise {kind.__name__}, raised {error!r}.") from error
-    raise AssertionError(f"fit should raise {kind.__name__}, but went through.")
+        raise AssertionError(f"{what} was refused by {error!r}, not by {kinds}.") from error
+    raise AssertionError(f"{what} was accepted.")

@@ -10,34 +10,8 @@ from sklearn.base import clone
 
 from ..inspection.lower_bound import epsilon_lower_bound
 from ..inspection.replay import replay
-from .fit_checks import (
-    check_bad_parameters_are_refused_before_the_charge,
-    check_bad_rows_are_refused_before_the_charge,
-    check_copies_share_the_budget,
-    check_drawn_noise_adds_up_to_the_charge,
-    check_failed_fit_stays_charged,
-    check_fresh_noise,
-    check_grid_search_shares_the_budget,
-    check_no_rows_are_kept,
-    check_pickled_copies_refuse,
-    check_refused_fit,
-    check_release_costs_no_more_than_its_charge,
-    check_seeded_noise_is_marked,
-)
+from . import fit_checks, one_fit, replay_checks
 from .hostile import hostile_pairs, require, settings
-from .one_fit import (
-    check_neighbors_field,
-    check_not_covered_field,
-    check_one_fit,
-    check_privacy_section,
-)
-from .replay_checks import (
-    check_same_integers_for_every_container,
-    check_sensitivity_of_persons,
-    check_sensitivity_of_rows,
-    check_sensitivity_of_weights,
-    check_state_is_post_processing,
-)
 
 if TYPE_CHECKING:
     from ..exceptions import Estimator
@@ -45,28 +19,11 @@ if TYPE_CHECKING:
 
 # The list of checks, run by pytest or by hand.
 
-CHECKS = (
-    check_privacy_section,
-    check_neighbors_field,
-    check_not_covered_field,
-    check_sensitivity_of_rows,
-    check_sensitivity_of_persons,
-    check_sensitivity_of_weights,
-    check_state_is_post_processing,
-    check_same_integers_for_every_container,
-    check_one_fit,
-    check_drawn_noise_adds_up_to_the_charge,
-    check_release_costs_no_more_than_its_charge,
-    check_refused_fit,
-    check_failed_fit_stays_charged,
-    check_copies_share_the_budget,
-    check_grid_search_shares_the_budget,
-    check_pickled_copies_refuse,
-    check_bad_rows_are_refused_before_the_charge,
-    check_bad_parameters_are_refused_before_the_charge,
-    check_no_rows_are_kept,
-    check_fresh_noise,
-    check_seeded_noise_is_marked,
+CHECKS = tuple(
+    check
+    for module in (one_fit, replay_checks, fit_checks)
+    for name, check in vars(module).items()
+    if name.startswith("check_")
 )
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of functions: names of tests stay those of the last run
 

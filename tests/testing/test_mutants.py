@@ -399,7 +399,7 @@ def _half(mechanism):
     return mechanism.mu / 4 if hasattr(mechanism, "mu") else mechanism.epsilon / 2
 
 
-@caught(check_refused_fit="went through")
+@caught(check_refused_fit="A fit was accepted")
 class RefusalIgnored(ClassMasses):
     def _before_charge(self, accountant, plan, facts, seeded, terms):
         pass
@@ -472,7 +472,7 @@ class FreshBudgetForClones(ClassMasses):
         return type(self)(**{name: copy.copy(value) for name, value in params.items()})
 
 
-@caught(check_pickled_copies_refuse="went through")
+@caught(check_pickled_copies_refuse="A fit was accepted")
 class FreeOnceUnpickled(ClassMasses):
     def __setstate__(self, state):
         super().__setstate__(state | {"accountant": None})

@@ -63,53 +63,46 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     Parameters
     ----------
     estimator : estimator, callable or None, default=None
-        Source of features: a public estimator with ``transform`` or ``predict_proba``, or a
-        function of rows. An estimator that is not fitted is fitted on the source rows. None: the
-        rows themselves, scaled by the source. It is never fitted on private rows.
+        Source of features: an estimator with ``transform`` or ``predict_proba``, fitted on the
+        source rows if it is not yet, or a function of rows. None: the rows, scaled by the source.
 
     row_map : callable or None, default=None
-        ``row_map(rows)`` brings every row to a canonical form by itself; public, so it costs
-        nothing.
+        ``row_map(rows)`` brings every row to a canonical form by itself, at no cost.
 
     views : callable or None, default=None
-        ``views(rows, draws)`` returns rows altered in a way that does not change their class, as
-        many as it was given. `draws` has shape (n_rows, 8): uniform numbers in [0, 1) that are a
-        public function of their row, instead of a random generator. It is called after `row_map`.
-        ``method="self_training"`` needs it.
+        ``views(rows, draws)`` returns as many rows, altered so that their class stays. `draws` has
+        shape (n_rows, 8): uniform numbers in [0, 1), a public function of the row, in place of a
+        random generator. Called after `row_map`, by ``method="self_training"``.
 
     method : {"self_training", "class_means", "moments", "sketch", "none", "auto"}, \
 default="self_training"
         Queries on the private rows:
 
-        - "self_training": predictions for views of a row have to agree with the prediction for the
-          row; noisy sums of clipped gradients. Without `views` only the mean of the features is
-          released and the source shifted by it;
+        - "self_training": noisy sums of clipped gradients, by which predictions for views of a row
+          come to agree with the row's. Without `views` the source is shifted by a noisy mean;
         - "class_means": rounds of noisy means of the rows next to each class;
         - "moments": mean and covariance of the leading features, and the optimal transport map
           between Gaussians;
         - "sketch": noisy quantiles of slices, which the source features are moved to;
-        - "none": nothing. The private rows are not read and nothing is charged;
-        - "auto": "self_training" if it helps on the public pairs that are given to ``fit``, else
-          "none".
+        - "none": the private rows are not read and nothing is charged;
+        - "auto": "self_training" if it helps on the public pairs given to ``fit``, else "none".
 
     hidden : int, default=100
         Hidden units of the classifier.
 
     align : float, default=1.0
-        How far predicted classes are pulled towards their shares in the source, for
-        ``method="self_training"``. Lower it, down to 0, where the classes of the private rows may
-        be distributed otherwise.
+        How far "self_training" pulls predicted classes towards their shares in the source. Lower
+        it, down to 0, where the private rows may have other shares.
 
     max_iter : int or None, default=None
-        Steps of ``method="self_training"`` or rounds of ``method="class_means"``, each of which
-        reads the private rows once. None: 150 steps or 6 rounds.
+        Steps of "self_training" or rounds of "class_means", each of which reads the private rows
+        once. None: 150 steps or 6 rounds.
 
     block_rows : int, default=1
-        Private rows handed at once to `row_map`, `views` and `estimator`. With 1 they see one
-        row at a time, always at an address of one kind, so no row can influence the features of
-        another through what they are given; they must keep nothing between calls and draw nothing.
-        A larger number is faster and relies on them further: what they return for a row must be
-        the same, to the last bit, next to any other rows.
+        Private rows handed at once to `row_map`, `views` and `estimator`. With 1 no row can
+        influence the features of another, as long as they keep nothing between calls and draw
+        nothing. A larger number is faster and asks more: what they return for a row must be the
+        same, to the last bit, next to any other rows.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
@@ -119,13 +112,12 @@ default="self_training"
         may be 0 for "class_means".
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain that rows are clipped to before anything else. None: they are used as they
-        are; none are needed, because the release is clipped by norms that come from the
-        source.
+        Public domain that rows are clipped to first. None: they are used as they are, because
+        what is released is clipped by norms that come from the source.
 
     n_hint : int or None, default=None
         Public number of private people, by which sums are divided. None takes a noisy count under
-        "add_remove", and reads the number under the other relations, which make it public.
+        "add_remove"; the other relations make the number public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
@@ -187,12 +179,9 @@ default="self_training"
 
     Notes
     -----
-    The best way to use private rows may be not to use them: a `row_map` that brings rows of both
-    kinds to one form costs no privacy. Compare with ``source_model_`` on public rows of the target
-    kind, if there are some; choosing by private labels or private accuracy is not covered.
-
-    Labels of private rows are never read. With the default `block_rows` the guarantee does not
-    depend on what `row_map`, `views` and `estimator` do, as long as they keep nothing of the rows.
+    A `row_map` that brings rows of both kinds to one form costs no privacy and may be all that is
+    needed: compare with ``source_model_`` on public rows of the target kind. Choosing by private
+    labels or private accuracy is not covered. Labels of private rows are never read.
 
     References
     ----------

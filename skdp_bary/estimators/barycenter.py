@@ -65,8 +65,7 @@ class PrivateWassersteinBarycenter(
 
     Every row belongs to one of k distributions, named by its label. The barycenter is the measure
     on ``n_atoms`` points with the least mean transport cost to all of them; with one distribution
-    it is an optimal quantizer with cells of equal mass. Only noisy answers to public questions are
-    used to find it, and everything computed from them is free.
+    it is an optimal quantizer with cells of equal mass.
 
     Parameters
     ----------
@@ -76,25 +75,20 @@ class PrivateWassersteinBarycenter(
     method : {"auto", "coreset", "pyramid", "clusters", "subspace"}, default="auto"
         How the distributions are released:
 
-        - "auto": "pyramid" for two to four features when `bounds` is a box that is given, and for
-          five and six with ``delta=0`` and few people. Otherwise "coreset" for p = 1 and for up to
-          three features, and from four on "subspace"
-          when ``delta > 0``, unless the budget and `n_hint`, or else the number of people once it
-          is known, say that moments would be mostly noise, and else "clusters"; chosen by what is
-          public or released alone;
-        - "coreset": a tree for every distribution, then the exact barycenter of the measures made
-          of them. Noisy Haar differences on all levels with ``delta > 0``, noisy counts on every
-          fourth level with ``delta=0``;
-        - "pyramid": as "coreset" with counts of cells that are split where earlier counts show
-          people, in a box that is cut to where the rows are, so rows are read five times. In two
-          to six features its cost is lower by far where bounds are wide, or shapes thin for the
-          people an atom has;
-        - "clusters": private k-means of every distribution, with as many clusters as atoms, then
-          the exact barycenter of the weighted centers. For four features and more; where noise
-          leaves nothing to see of clusters, centers and atoms go to one private mean;
-        - "subspace": released principal axes, a model of every distribution in them, and mean
-          residuals that lift the atoms of the models back to all features. For p = 2 and
-          ``delta > 0``.
+        - "auto": with a given box, "pyramid" for two to four features, and for five and six with
+          ``delta=0`` and few people. Otherwise "coreset" for p = 1 and for up to three features,
+          above "subspace" where ``delta > 0`` and the budget lets moments stand out from noise,
+          and else "clusters". The choice uses public or released numbers alone;
+        - "coreset": a noisy tree for every distribution, then the exact barycenter of the measures
+          made of them. Haar differences with ``delta > 0``, counts with ``delta=0``;
+        - "pyramid": counts of cells that are split where earlier counts show people, in a box cut
+          to where the rows are; reads the rows five times. Costs least for wide bounds or thin
+          shapes in two to six features;
+        - "clusters": private k-means of every distribution, then the exact barycenter of the
+          weighted centers. From four features on; where noise hides clusters, centers and atoms
+          go to one private mean;
+        - "subspace": principal axes, a model of every distribution in them, and mean residuals
+          that lift its atoms back to all features. For p = 2 and ``delta > 0``.
 
     p : {1, 2}, default=2
         Power of the distance in the transport cost.
@@ -107,9 +101,8 @@ class PrivateWassersteinBarycenter(
         Public weight of each distribution in the mean; equal by default.
 
     n_init : int or None, default=None
-        Number of starts of the barycenter search. They are post-processing and cost only
-        time. None: ten for one distribution, two for several and for "pyramid", where starts hardly
-        differ.
+        Number of starts of the barycenter search, which cost only time. None: ten for one
+        distribution, two for several and for "pyramid".
 
     n_components : int or None, default=None
         Number of axes of "subspace". None takes those that stand out from the noise, 2 to 12.
@@ -122,13 +115,12 @@ class PrivateWassersteinBarycenter(
         value (much smaller than one over the number of people) means Gaussian noise.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border, and no atom of a private
-        measure is outside. None finds a box with a fifth of the budget.
+        Public domain of the rows; rows outside are moved to its border. None finds a box with a
+        fifth of the budget.
 
     n_hint : int or None, default=None
         Public guess of the number of people; sets resolutions only. None takes a noisy count with
-        a twentieth of the budget under "add_remove", and reads the number under the other
-        relations, which make it public.
+        a twentieth of the budget under "add_remove"; the other relations make the number public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.
@@ -155,13 +147,12 @@ class PrivateWassersteinBarycenter(
     classes_ : ndarray of shape (n_classes,)
         Labels of the distributions.
     potentials_ : ndarray of shape (n_classes, n_atoms)
-        Optimal potentials between each private measure and the atoms: a row x of a class belongs
-        to the atom with the least ``|x - y_j|**p - potentials_[class, j]``.
+        A row x of a class belongs to the atom with the least
+        ``|x - y_j|**p - potentials_[class, j]``.
     private_measures_ : list of DiscreteMeasure
         The private measure of each distribution.
     release_cost_ : float
-        Mean transport cost from the private measures to the atoms; computed on the releases, not
-        on the rows.
+        Mean transport cost from the private measures to the atoms, not from the rows.
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan

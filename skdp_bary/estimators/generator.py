@@ -65,8 +65,7 @@ class PrivateGenerator(BasePrivateEstimator):
     ----------
     n_components : "auto" or int, default="auto"
         Number of cells of a class, at most 256. "auto" takes 5, or 1 where public facts say that
-        noise would drown more: where the Gaussian parameter of the budget times the number of
-        people of a class is below 5000, or where matrices of 5 cells would not fit 256 MB.
+        noise would drown more, or where matrices of 5 cells would not fit 256 MB.
 
     image_shape : tuple or None, default=None
         Public (height, width) or (height, width, channels) of rows that are images, pixel by pixel
@@ -74,9 +73,9 @@ class PrivateGenerator(BasePrivateEstimator):
         pixels vary together, and pixels that are dark in the mean stay dark.
 
     covariance_type : {"full", "tied"}, default="full"
-        Whether every cell has a covariance of its own, or all classes share one, for which there is
-        the whole budget then. "tied" is for features in which classes differ by their means, such
-        as those of a public network or filters, and for linear classifiers of them.
+        Whether every cell has a covariance of its own, or all classes share one. "tied" is for
+        features in which classes differ by their means, such as those of a public network, and for
+        linear classifiers of them.
 
     class_spread : float or None, default=None
         Public guess of the root mean square distance of rows from the mean of their class; rows are
@@ -99,14 +98,12 @@ class PrivateGenerator(BasePrivateEstimator):
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain of the rows; rows outside are moved to its border, and samples are inside.
-        Features of a box of unequal widths are counted in these widths, except for images and where
-        `class_spread` is given, which has the units of the rows. None finds a box with a fifth of
-        the budget.
+        Features are scaled by the widths of a box, except for images and with `class_spread`. None
+        finds a box with a fifth of the budget.
 
     n_hint : int or None, default=None
         Public guess of the number of people; sets the number of cells only. None takes a noisy
-        count with 5% of the budget under "add_remove", and reads the number under the
-        other relations, which make it public.
+        count with 5% of the budget under "add_remove"; the other relations make the number public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.

@@ -138,10 +138,9 @@ class PrivateKMeans(
         take the place of rounds.
 
     n_hint : int or None, default=None
-        Public guess of the number of people. It sets resolutions and shares, and with more than
-        three features a first mean is divided by it where noise cannot tell it from the number.
-        None takes a noisy count under "add_remove", and reads the number under the other relations,
-        which make it public.
+        Public guess of the number of people, for resolutions and shares, and with more than three
+        features for a first mean where noise cannot tell it from the number.
+        None takes a noisy count under "add_remove"; the other relations make the number public.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
@@ -177,8 +176,7 @@ class PrivateKMeans(
         Noisy number of people of each cluster, at least zero.
     center_stderr_ : ndarray of shape (n_clusters,)
         Standard deviation that the noise of the last round gives each coordinate of a center,
-        before it is reduced by shrinkage; at most half the widest side of the domain, since
-        nothing that stays within it deviates by more.
+        before shrinkage; at most half the widest side of the domain.
     n_iter_ : int
         Number of private rounds, or of looks; public.
     coarse_ : DiscreteMeasure

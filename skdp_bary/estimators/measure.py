@@ -73,8 +73,7 @@ class PrivateMeasure(BasePrivateEstimator):
 
     n_hint : int or None, default=None
         Public guess of the number of people; sets the depth only. None takes a noisy count with a
-        twentieth of the budget under "add_remove", and reads the number under the other relations,
-        which make it public.
+        twentieth of the budget under "add_remove"; the other relations make the number public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.

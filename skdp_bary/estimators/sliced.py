@@ -59,12 +59,10 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
           direction, however many rows there are.
 
     directions : {"tight", "iid"} or ndarray of shape (n_features, n_directions), default="tight"
-        Public directions. "tight" is a tight frame (with fewer directions than features,
-        orthonormal columns), the same for every fit with the same numbers, so that all releases
-        can be compared. "iid" are independent directions, also the same for every fit; they cost
-        more noise. An array has unit columns and must not be made from private data. What is paid
-        for holds for the directions as they are, not on average over their draw, so they may be
-        known and used again.
+        Public directions. "tight" is a tight frame, the same for every fit with the same numbers,
+        so that all releases can be compared. "iid" are independent directions, also the same for
+        every fit, and cost more noise. An array has unit columns and must not be made from private
+        data. The guarantee holds for known directions, which may be used again.
 
     reference : array-like of shape (n_rows, n_features) or None, default=None
         Public rows that ``method="scalar"`` measures the distance to.
@@ -75,9 +73,8 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     n_min : int, array-like of shape (n_classes,) or None, default=None
         Public lower bound of the number of people, of each class, where that number is private.
-        Noise is made for so many people. A class with fewer is filled up with rows at the center
-        of the domain, so too high a number gives a wrong distribution and the same guarantee. None
-        buys it: a noisy number, with 5% of the budget, less 2.5 standard deviations.
+        A class with fewer is filled up with rows at the center of the domain, so too high a number
+        gives a wrong distribution and the same guarantee. None finds it with 5% of the budget.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.

@@ -50,12 +50,10 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     """Private test whether two cohorts are samples of one distribution.
 
     Both cohorts are private and come in one call, told apart by `y`; or there is one, and a public
-    `reference`. Rows are compared by a kernel on public planes, the chance that two rows fall into
-    one cell of a random place. Released are the distance of the cohorts by this kernel, one
-    number, and what its law depends on when nothing differs. The p-value and an interval for the
-    distance between the distributions follow by simulation, the noise included. That a p-value
-    below 0.05 comes in one of twenty tests of equal distributions is checked by simulation too, not
-    proved.
+    `reference`. The distance of the cohorts by a kernel is released, one number, and what its
+    distribution depends on when nothing differs. The p-value and an interval follow by simulation,
+    the noise included. That a p-value below 0.05 comes in one of twenty tests of equal
+    distributions is checked by simulation too, not proved.
 
     Parameters
     ----------
@@ -64,16 +62,14 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         public; None with a `reference`.
 
     reference : array-like of shape (n_rows, n_features) or None, default=None
-        Public rows that all rows given to ``fit`` are compared with; `y` is ignored then. They say
-        at no privacy cost how wide cells should be and what the distribution of the distance is, so
-        the whole budget goes to the distance. It must hold no private rows.
+        Public rows that all rows given to ``fit`` are compared with; `y` is ignored then, and the
+        whole budget goes to the distance. It must hold no private rows.
 
     n_min : int, array-like of shape (2,) or None, default=None
         Public lower bound of the number of people of each cohort, where these numbers are
-        private. Noise is made for so many people. A cohort with fewer is filled up with rows at
-        the center of the domain, so too high a number gives wrong answers and the same guarantee.
-        None finds it: a noisy number, with an eighth of the budget, less 3.5 standard deviations.
-        Where sizes are no secret, ``neighbors="replace_one"`` or a close bound is worth more.
+        private. A cohort with fewer is filled up with rows at the center of the domain, so too
+        high a number gives wrong answers and the same guarantee. None finds it with an eighth of
+        the budget. Where sizes are no secret, ``neighbors="replace_one"`` is worth more.
 
     n_resamples : int, default=1999
         Number of simulated distances of equal cohorts; the smallest p-value is

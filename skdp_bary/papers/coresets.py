@@ -364,7 +364,7 @@ class CoresetBarycenter(SubsampledBarycenter):
 
     n_hint : int or None, default=None
         Public guess of the number of persons. None takes a noisy count with a twentieth of the
-        budget under "add_remove", and reads the number under the other relations.
+        budget under "add_remove"; the other relations make the number public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
         Neighboring relation. None takes the accountant's, which is "add_remove" by default.

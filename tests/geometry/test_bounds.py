@@ -40,6 +40,8 @@ def test_four_numbers_with_two_readings_are_refused_with_both(bounds):
         ([(0, 1), (1, 2)], Box([0, 1], [1, 2])),  # both readings are the same
         ((np.array([-125, 24]), np.array([-66, 50])), Box([-125, 24], [-66, 50])),
         ((-1, 1), Box([-1, -1], [1, 1])),
+        ((-1.0, [2, 2]), Box([-1, -1], [2, 2])),
+        (np.array([[-1, -1], [2, 2]]), Box([-1, -1], [2, 2])),
     ],
 )
 def test_one_reading_is_taken(bounds, box):
@@ -111,14 +113,5 @@ def test_a_quote_says_bounds_by_name():
 )
 def test_bounds_in_words(bounds, names, words):
     assert in_words(bounds, names) == words
-
-
-def test_words_are_few_and_widths_known():
     assert in_words(Box([0] * 9, [1] * 9)).endswith("feature 4 from 0 to 1, and 4 more")
     assert width_of(NAMED, None) == 2
-
-
-def test_geojson_is_told_from_bounds_by_name():
-    polygon = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
-    with pytest.raises(ValueError, match="give Mask.from_geojson"):
-        check_domain(polygon, 2)

@@ -190,12 +190,6 @@ def triangle(seed):
     return np.random.default_rng(seed).uniform(0, 4, (3, 2))
 
 
-def test_edges_close_the_ring_and_point_right():
-    edges = edges_of(read_rings([[0, 0], [2, 0], [2, 1], [0, 0]]))
-    assert len(edges) == 3
-    assert (edges[:, 0] <= edges[:, 2]).all()
-
-
 @every("seed", range(25))
 def test_areas_and_centroids_of_triangles(seed):
     points = triangle(seed)
@@ -227,7 +221,7 @@ def test_untouched_cells_are_all_in_or_all_out(seed):
 
 
 @every("n_columns", [1, 7, 256])
-def test_points_are_tested_by_the_even_odd_rule(n_columns):
+def test_points_are_tested_by_the_even_odd_rule(n_columns, monkeypatch):
     points = triangle(3)
     inside = EdgeColumns(edges_of([points]), LOW, HIGH, n_columns)
     X = np.random.default_rng(0).uniform(0, 4, (5000, 2))
@@ -236,14 +230,6 @@ def test_points_are_tested_by_the_even_odd_rule(n_columns):
         turns.append((b[0] - a[0]) * (X[:, 1] - a[1]) - (b[1] - a[1]) * (X[:, 0] - a[0]) > 0)
     expected = np.all(turns, axis=0) | ~np.any(turns, axis=0)
     np.testing.assert_array_equal(inside.contain(X), expected)
-
-
-def test_many_pairs_are_tested_in_blocks(monkeypatch):
-    t = np.linspace(0, 2 * np.pi, 500, endpoint=False)
-    ring = 2 + 2 * np.stack([np.cos(t), np.sin(t)], axis=1)
-    columns = EdgeColumns(edges_of([ring]), LOW, HIGH, 2)
-    X = np.random.default_rng(0).uniform(0, 4, (999, 2))
-    whole = columns.contain(X)
-    monkeypatch.setattr(home("EdgeColumns"), "_PAIRS", 100)
-    np.testing.assert_array_equal(columns.contain(X), whole)
-    assert abs(whole.mean() - np.pi / 4) < 0.05
+    with monkeypatch.context() as patch:
+        patch.setattr(home("EdgeColumns"), "_PAIRS", 100)  # many pairs are tested in blocks
+        np.testing.assert_array_equal(inside.contain(X), expected)

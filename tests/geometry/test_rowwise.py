@@ -50,12 +50,6 @@ def test_distances_are_accurate_and_independent_of_other_rows(d):
     np.testing.assert_array_equal(least, distances.min(axis=1))
 
 
-def test_the_first_of_two_nearest_points_is_taken_and_no_distance_is_nan():
-    nearest, least = nearest_points(np.array([[0.0], [1e300]]), np.array([[1.0], [-1.0]]))
-    assert nearest.tolist() == [0, 0]
-    assert least.tolist() == [1.0, math.inf]
-
-
 def test_units_are_exact_over_the_whole_range():
     X = np.array([[5e-324, 0.0], [1e-300, 3e-301], [0.0, 0.0], [3.0, -5.0], [1.79e308, 1e308]])
     unit, exponent = unit_rows(X)
@@ -75,10 +69,12 @@ def test_blocks_cover_all_rows_once(n, d):
 def test_rows_are_checked():
     assert as_rows([[1, 2]], 2).dtype == np.float64
     assert as_rows([[1.7e308, 1.7e308]], 2).shape == (1, 2)
-    with pytest.raises(ValueError, match="NaN"):
-        as_rows([[1.7e308, 1.7e308], [np.nan, 0.0]], 2)
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        as_rows([[np.inf, -np.inf]], 2)
+    for bad in ([[1.7e308, 1.7e308], [np.nan, 0.0]], [[np.inf, -np.inf]]):
+        with pytest.raises(ValueError, match="NaN or infinity"):
+            as_rows(bad, 2)
+    nearest, least = nearest_points(np.array([[0.0], [1e300]]), np.array([[1.0], [-1.0]]))
+    assert nearest.tolist() == [0, 0]  # the first of two, and no distance is nan
+    assert least.tolist() == [1.0, math.inf]
 
 
 @every("offset", [0.0, 1e9])
@@ -105,11 +101,8 @@ def test_cells_and_boxes_agree():
     np.testing.assert_array_equal(cell_indices((lower + upper) / 2, LOW, HIGH, (5, 7)), cells)
     np.testing.assert_array_equal(lower[0], LOW)
     np.testing.assert_array_equal(upper[-1], HIGH)
-
-
-def test_indices_stay_on_the_grid():
-    X = np.array([[-50.0, 11.0], [2.0, 10.0], [50.0, 10.5]])
-    np.testing.assert_array_equal(cell_indices(X, LOW, HIGH, (4, 2)), [[0, 1], [3, 0], [3, 1]])
+    ends = np.array([[-50.0, 11.0], [2.0, 10.0], [50.0, 10.5]])
+    np.testing.assert_array_equal(cell_indices(ends, LOW, HIGH, (4, 2)), [[0, 1], [3, 0], [3, 1]])
 
 
 def test_indices_never_decrease():
@@ -118,16 +111,13 @@ def test_indices_never_decrease():
     assert (np.diff(cells) >= 0).all()
 
 
-def test_shapes_are_checked():
+def test_shapes_and_cells_are_checked():
     assert check_shape(np.array([2, 3]), 2) == (2, 3)
     with pytest.raises(ValueError, match="at most"):
         check_shape((2**13, 2**13), 2)
     assert check_shape((2**40, 2**13), 2, max_cells=None) == (2**40, 2**13)
     with pytest.raises(ValueError, match="resolution must hold 2"):
         check_shape((True, 2), 2, name="resolution")
-
-
-def test_cells_are_checked():
     assert check_cells([[1, 2]], (2, 3)).dtype == np.int64
     with pytest.raises(ValueError, match="within the grid"):
         check_cells([[2, 0]], (2, 3))

@@ -17,17 +17,14 @@ from tests.world import (
     Coverage,
     CoverGrid,
     CoverQuery,
-    KeyTable,
     NoiseSource,
     Offer,
     RaceChoice,
-    ball_sums,
     compare_picks,
     cover_radii,
     home,
     noise_generator,
     race_delta,
-    released,
     sketch,
 )
 
@@ -94,27 +91,6 @@ def test_coverage_counts_every_row_within_reach_and_takes_away_the_same(
         assert np.array_equal(coverage.is_left(places), left)
 
 
-def test_ball_sums_on_narrow_grids():
-    histogram = np.arange(1, 7).reshape(1, 6, 1)
-    expected = [1 + 2, 1 + 2 + 3, 2 + 3 + 4, 3 + 4 + 5, 4 + 5 + 6, 5 + 6]
-    assert ball_sums(histogram, 3).ravel().tolist() == expected
-
-
-def test_tables_add_up_in_any_order():
-    rng = np.random.default_rng(0)
-    keys, masses = rng.integers(0, 50, 400), rng.integers(0, 3, 400)
-    expected = np.bincount(keys, masses, 50).astype(np.int64)
-    for cuts in ([], [7], [100, 101, 102, 390]):
-        tables = [KeyTable() for _ in range(2)]
-        for i, part in enumerate(np.split(np.arange(400), cuts)):
-            tables[i % 2].add(keys[part], masses[part])
-        tables[0] += tables[1]
-        found, total = tables[0].sorted()
-        assert np.array_equal(found, np.flatnonzero(expected))
-        assert np.array_equal(total, expected[expected > 0])
-    assert KeyTable().sorted()[0].size == 0
-
-
 # The law of the picks
 
 
@@ -152,27 +128,6 @@ def test_a_pick_takes_one_choice_and_one_uniform_integer(monkeypatch):
         assert calls == ["choose", "uniform_integer"] * 6
 
 
-def test_picks_find_the_clusters():
-    rng = np.random.default_rng(0)
-    centers = np.array([[-0.7, -0.5], [0.6, 0.2], [0.0, 0.8]])
-    X = centers[rng.integers(3, size=3000)] + 0.03 * rng.normal(size=(3000, 2))
-    query = ask(2, (0.15, 0.3), 3)
-    found = released(query, RaceChoice(0.1), X)
-    points = query.points(found)
-    assert found.values[0].shape == (2, 3) and found.noise_sd == ()
-    gaps = np.sqrt(((centers[:, None] - points[None, :3]) ** 2).sum(axis=2)).min(axis=1)
-    assert gaps.max() < 0.15
-    assert query.pick_radii().tolist() == [0.15] * 3 + [0.3] * 3
-
-
-def test_weighted_rows_cover_by_their_mass():
-    masses = np.array([WEIGHT_UNITS, WEIGHT_UNITS // 2, 0])
-    X = np.array([[-0.8, 0.0], [-0.8, 0.0], [0.8, 0.0]])
-    _, offers = run(ask(units=WEIGHT_UNITS), X, masses=masses)
-    assert offers[0].masses.max() == WEIGHT_UNITS * 3 // 2
-    assert len(offers[0].places) == len(run(ask(), X[:1])[1][0].places)
-
-
 # Public choices
 
 
@@ -196,41 +151,6 @@ def test_queries_check_their_numbers():
 
 
 # What a neighbor changes
-
-
-def neighbors_of(X, relation):
-    """Yield data sets that differ by one row placed where it hurts."""
-    step = 1.0 / 64.0
-    extra = [X[0], [0.0, 0.0], [step, -step], [0.99, 0.99], [50.0, -50.0], [0.3, 0.3]]
-    for row in extra:
-        if relation == "add_remove":
-            yield np.vstack([X, [row]])
-        else:
-            yield np.vstack([[row], X[1:]])
-    if relation == "add_remove":
-        yield X[1:]
-
-
-def audit(query, X, relation, seed=0):
-    """Return the largest change and all violations over hostile neighbors."""
-    picks, offers = run(query, X, seed=seed)
-    found, largest = set(), 0
-    for other in neighbors_of(X, relation):
-        _, others = run(query, other, recorded=picks)
-        moved, violations = compare_picks(
-            offers, others, picks.ravel().tolist(), query.units, relation == "add_remove"
-        )
-        largest, found = max(largest, moved), found | set(violations)
-    return largest, found
-
-
-@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("dense", [True, False])
-@pytest.mark.parametrize("rows", [rows_of(30), np.zeros((30, 2)), np.array([[0.3, 0.3]] * 5)])
-def test_a_neighbor_moves_a_race_by_one_row_until_it_is_covered(rows, dense, relation, monkeypatch):
-    monkeypatch.setattr(GRIDS, "DENSE_CELLS", 10**6 if dense else 0)
-    for seed in range(3):
-        assert audit(ask(n_picks=6), rows, relation, seed) == (1, set())
 
 
 def test_the_law_of_whole_transcripts_stays_below_the_profile():
@@ -285,6 +205,3 @@ def test_the_audit_of_picks_says_what_no_neighbor_may_change(after, words):
     before = [offer((0, 2)), offer((1, 1))]
     assert compare_picks(before, before, [0, 3], 1, True) == (0, [])
     assert any(words in text for text in compare_picks(before, after, [0, 3], 1, True)[1])
-
-
-# Releases

@@ -5,7 +5,6 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy.stats import kstest
 
 from skdp_bary.papers import bernstein_bound, clt_bound
 from tests.cases import every
@@ -41,18 +40,6 @@ def at_least(law, count, points):
 
 SMOOTH = [FrameLaw(10, 3), IndependentLaw(3, 2), IndependentLaw(20, 30)]
 SPREAD = [*SMOOTH, FrameLaw(2, 1), IndependentLaw(2, 2)]
-
-
-@every("law", SMOOTH)
-def test_atoms_follow_directions_that_are_drawn(law):
-    values, weights = law.atoms(2000)
-    draws = simulated(law, 4000, seed=1)
-
-    def distribution(points):
-        return np.array([weights[values <= point].sum() for point in points])
-
-    assert kstest(draws, distribution).pvalue > 0.01
-    assert weights @ values == pytest.approx(law.mean, rel=0.01)
 
 
 @every("law", SPREAD)

@@ -6,20 +6,14 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from skdp_bary.papers import calibrate_sigma
 from tests.cases import every
-from tests.distributions import hockey_stick
 from tests.world import (
     FixedLaw,
     FrameLaw,
     IndependentLaw,
-    RoundedGaussian,
     gaussian_delta,
-    haar_frame,
-    noise_generator,
-    operator_law,
     projection_delta,
     projection_epsilon,
     projection_law,
@@ -52,20 +46,6 @@ def test_profile_of_a_frame_is_the_mean_over_the_beta_law(d, k, sigma):
         exact = float(mpmath.quad(density, [0, *points, 1]))
     found = projection_delta(law, sigma, 4.0)
     assert exact <= found <= exact * 1.02
-
-
-def test_profile_of_independent_directions_matches_drawn_releases():
-    """Hockey stick of the joint law of directions and release, by simulation."""
-    d, k, sigma, epsilon = 20, 30, 1.0, 1.0
-    rng = np.random.default_rng(0)
-    U = rng.standard_normal((10_000, d, k))
-    shift = U[:, 0] / np.linalg.norm(U, axis=1)
-    noise = sigma * rng.standard_normal(shift.shape)
-    loss = ((2 * noise + shift) * shift).sum(axis=1) / (2 * sigma**2)
-    gains = np.maximum(-np.expm1(epsilon - loss), 0.0)
-    error = gains.std() / math.sqrt(gains.size)
-    found = projection_delta(IndependentLaw(d, k), sigma, epsilon)
-    assert abs(found - gains.mean()) < 4 * error + 0.01 * found
 
 
 @every(
@@ -167,55 +147,6 @@ def test_less_is_paid_for_less(law):
     assert delta(sigma=1.6) < middle < delta(sigma=1.4)
     assert delta(epsilon=1.1) < middle < delta(epsilon=0.9)
     assert delta(n_steps=18) < middle < delta(sampling_rate=0.12)
-
-
-def discrete_gaussian(center, sigma, support):
-    law = np.exp(-((support - center) ** 2) / (2 * sigma**2))
-    return law / law.sum()
-
-
-def test_rounded_noise_keeps_the_profile_and_discrete_gaussian_noise_does_not():
-    """Rounding is post-processing of the continuous mechanism; the discrete Gaussian is not."""
-    support = np.arange(-40, 42)
-    edges = np.arange(-40.5, 42.5)
-    worst = {"rounded": 0.0, "discrete": 0.0}
-    for sigma, epsilon in itertools.product((0.3, 0.5, 0.8), (0.5, 1.0, 2.0, 4.0)):
-        exact = gaussian_delta(1.0 / sigma, epsilon)
-        laws = {
-            "rounded": [np.diff(ndtr((edges - c) / sigma)) for c in (1, 0)],
-            "discrete": [discrete_gaussian(c, sigma, support) for c in (1, 0)],
-        }
-        for name, (p, q) in laws.items():
-            worst[name] = max(worst[name], hockey_stick(p, q, epsilon) / exact)
-    assert worst["rounded"] <= 1.0 + 1e-9
-    assert worst["discrete"] > 1.05
-
-
-def test_what_is_drawn_is_rounded_noise():
-    """Frequencies at a small scale, where the discrete Gaussian law is clearly another one."""
-    sigma, support, n = 0.5, np.arange(-2, 3), 20_000
-    draws = RoundedGaussian(1.0).draw(sigma, (n,), noise_generator(0))
-    counts = np.array([(draws == value).sum() for value in support])
-    laws = {
-        "rounded": np.diff(ndtr(np.arange(-2.5, 3.0) / sigma)),
-        "discrete": discrete_gaussian(0.0, sigma, np.arange(-9, 10))[7:12],
-    }
-    distances = {name: ((counts - n * law) ** 2 / (n * law)).sum() for name, law in laws.items()}
-    assert distances["rounded"] < 25.0 < 100.0 < distances["discrete"]
-
-
-def test_directions_that_are_known_beforehand_void_the_average():
-    """Two releases along one frame: the second change is chosen after the frame was seen."""
-    d, k, sigma, epsilon = 50, 5, 1.0, 1.0
-    law = FrameLaw(d, k)
-    values, weights = law.atoms(400)
-    profile = np.vectorize(lambda h: gaussian_delta(math.sqrt(h) / sigma, epsilon))
-    claimed = weights @ profile(2 * values)
-    happens = weights @ profile(values + 1.0)  # a row in the span of the frame is kept whole
-    assert claimed == pytest.approx(0.0065, rel=0.05) and happens == pytest.approx(0.144, rel=0.02)
-    U = haar_frame(d, k, np.random.default_rng(0))
-    worst = projection_delta(operator_law(U), sigma, epsilon, n_steps=2)
-    assert happens <= worst == pytest.approx(gaussian_delta(math.sqrt(2), epsilon), rel=1e-6)
 
 
 def test_given_directions_are_never_paid_for_on_average():

@@ -1,11 +1,7 @@
 """Rows with noise: the question and the release, their order, their relation and their worth."""
 
-import itertools
-import math
-
 import numpy as np
 import pytest
-from scipy.special import ndtr
 from scipy.stats import kstest
 
 from skdp_bary import BudgetAccountant
@@ -13,13 +9,11 @@ from skdp_bary.exceptions import RelationError
 from skdp_bary.geometry import Ball
 from skdp_bary.papers import NoisyRowsSlicedWasserstein, calibrate_sigma
 from tests.cases import every
-from tests.distributions import hockey_stick
 from tests.world import (
     ProjectedRows,
     RoundedGaussian,
     SliceLattice,
     answer,
-    gaussian_delta,
     haar_frame,
     random_order,
     tight_frame,
@@ -114,34 +108,6 @@ def test_no_place_belongs_to_a_person():
     assert counts.sum() == 240 and ((counts - 60) ** 2 / 60).sum() < 21.1  # p-value 1e-4
 
 
-EDGES = np.linspace(-9.0, 10.0, 191)
-
-
-def cells(center):
-    return np.diff(ndtr(EDGES - center))
-
-
-def batch_law(values, ordered):
-    """Law of two noisy rows out of all, in the order of the data or shuffled."""
-    laws = [cells(value) for value in values]
-    places = (itertools.combinations if ordered else itertools.permutations)(range(len(values)), 2)
-    return np.mean([np.outer(laws[i], laws[j]) for i, j in places], axis=0)
-
-
-def test_batches_in_the_order_of_the_data_lose_more_than_batches_without_order():
-    """What sampling gains is proved for sets, and an order breaks it. A replaced row moves by one
-    standard deviation."""
-    rate, epsilon = 0.5, 2.0
-    bound = rate * gaussian_delta(1.0, math.log1p(math.expm1(epsilon) / rate))
-
-    def delta(ordered):
-        p, q = (batch_law(values, ordered) for values in ([1, 0, 0, 1], [1, 0, 0, 0]))
-        return hockey_stick(p, q, epsilon)
-
-    assert delta(ordered=True) > 1.05 * bound
-    assert delta(ordered=False) <= bound
-
-
 def test_smoothed_distances_compare_smoothed_laws():
     """The same law on both sides costs what sampling costs; noise on one side alone, much more."""
     d, k, n = 2, 6, 20_000
@@ -179,17 +145,6 @@ def make_query(frame, d, k, n_classes=1, seed=0):
     rng = np.random.default_rng(seed)
     domain = Ball(rng.standard_normal(d), 2.0)
     return ProjectedRows(SliceLattice(domain, frame(d, k, rng)), n_classes)
-
-
-@every("frame, d, k", FRAMES)
-def test_levels_are_the_projections(frame, d, k):
-    query = make_query(frame, d, k)
-    domain = query.lattice.domain
-    X = domain.center + np.random.default_rng(1).standard_normal((50, d))
-    (block,) = answer(query, X)
-    assert block.dtype == np.int64 and block.shape == (50, k)
-    exact = (domain.clip(X) - domain.center) @ query.lattice.directions
-    assert np.abs(block * query.lattice.step - exact).max() <= 0.501 * query.lattice.step
 
 
 @every("frame, d, k", FRAMES)

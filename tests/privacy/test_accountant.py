@@ -3,7 +3,6 @@
 import copy
 import os
 import pickle
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -203,15 +202,6 @@ class TestContract:
         most = max(sum(e for p, e, _ in admitted if p in home) for home in homes)
         assert accountant.total()[0] == float(most)
 
-    def test_the_work_per_spend_does_not_grow(self, make, monkeypatch):
-        accountant = make(1000.0)
-        work = []
-        for number in range(300):
-            calls = count_work(monkeypatch, lambda i=number: accountant.part(str(i)).spend(0.01))
-            work.append(calls)
-        early, late = np.mean(work[10:60]), np.mean(work[-50:])
-        assert late < 1.25 * early
-
 
 class TestBadInput:
     @pytest.mark.parametrize("epsilon", [0.0, -1.0, np.nan, np.inf, 1e-9, 1e12, True, "1", None])
@@ -309,26 +299,6 @@ def test_repr_tells_the_ceiling(tmp_path):
     os.remove(accountant.ledger)
     assert "budget.db" in repr(Estimator(accountant=accountant))
     assert repr(accountant.part("north")) == "BudgetPart('north')"
-
-
-def count_work(monkeypatch, function):
-    """Count Python and C calls and, in SQLite, hundreds of virtual machine steps."""
-    count = [0]
-    connect = _sqlite.SqliteLedger._connect
-
-    def watched(self):
-        db = connect(self)
-        db.set_progress_handler(lambda: count.__setitem__(0, count[0] + 1) or 0, 10)
-        return db
-
-    with monkeypatch.context() as patch:
-        patch.setattr(_sqlite.SqliteLedger, "_connect", watched)
-        sys.setprofile(lambda *_: count.__setitem__(0, count[0] + 1))
-        try:
-            function()
-        finally:
-            sys.setprofile(None)
-    return count[0]
 
 
 def test_under_replace_any_no_plan_is_charged_to_a_part():

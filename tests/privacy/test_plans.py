@@ -104,14 +104,6 @@ def test_a_block_that_nobody_moves_gets_no_noise_and_missing_noise_is_infinite(m
     assert mechanism(1.0).loss(fixed, (1.0, 0.0)) == math.inf
 
 
-def test_discrete_laplace_of_a_scale_has_its_loss():
-    """Exact likelihood ratios of the drawn law at the returned scale."""
-    (scale,) = DiscreteLaplace(0.7).scales(Sensitivity.single(3, 9))
-    k = np.arange(-400, 404)
-    p, q = (np.exp(-np.abs(k - c) / scale) for c in (3, 0))
-    assert abs(np.log(p / q)).max() == pytest.approx(0.7, rel=1e-12)
-
-
 @every("weights", [[1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan]])
 def test_weights_are_positive_one_a_block(weights):
     with pytest.raises(ValueError, match="weights must be 2 positive numbers"):

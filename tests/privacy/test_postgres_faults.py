@@ -3,7 +3,6 @@
 import gc
 import multiprocessing
 import os
-import sys
 import threading
 import time
 import uuid
@@ -31,7 +30,7 @@ def _race(addresses, barrier, outcomes):
 
 
 @pytest.mark.parametrize("races", [5, pytest.param(200, marks=pytest.mark.slow)])
-def test_processes_racing_for_one_charge_make_one(postgres_server, capsys, races):
+def test_processes_racing_for_one_charge_make_one(postgres_server, races):
     names = [uuid.uuid4().hex for _ in range(races)]
     addresses = [f"{postgres_server.address}#{name}" for name in names]
     accountants = [BudgetAccountant(1.0, ledger=address) for address in addresses]
@@ -45,33 +44,18 @@ def test_processes_racing_for_one_charge_make_one(postgres_server, capsys, races
     found = [outcomes.get(timeout=300) for _ in range(races * PROCESSES)]
     for racer in racers:
         racer.join()
-    charged, refused = found.count("charged"), found.count("refused")
-    lost = charged - sum(len(accountant.entries) for accountant in accountants)
-    with capsys.disabled():
-        sys.stdout.write(
-            f"\nspends attempted: {len(found)}, committed: {charged}, refused: {refused}, "
-            f"lost: {lost}\n"
-        )
-    assert (charged, refused, lost) == (races, races * (PROCESSES - 1), 0)
+    assert (found.count("charged"), found.count("refused")) == (races, races * (PROCESSES - 1))
     assert all(len(accountant.entries) == 1 for accountant in accountants)
     assert all(accountant.verify() == 1 for accountant in accountants)
 
 
 def test_a_connection_dropped_before_the_commit_charges_nothing(postgres_server):
     address = f"{postgres_server.address}#{uuid.uuid4().hex}"
-    accountant = BudgetAccountant(1.0, ledger=address)
-    ledger = accountant._ledger
-
-    def drop(*_):
-        with psycopg.connect(postgres_server.address, autocommit=True) as db:
-            db.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE pid <> pg_backend_pid() AND state = 'idle in transaction'"
-            )
-
-    entry = _entry(accountant)
+    accountant, source = BudgetAccountant(1.0, ledger=address), BudgetAccountant(1.0)
+    source.spend(0.5)
+    (entry,), cost = source.entries, source._filter.price(0.5, 0.0)
     with pytest.raises(LedgerError, match="Nothing was released"):
-        ledger.append(entry, accountant._filter.price(0.5, 0.0), drop)
+        accountant._ledger.append(entry, cost, lambda *_: _end_other_sessions(postgres_server))
     assert accountant.entries == () and accountant.verify() == 0
     accountant.spend(1.0)
 
@@ -132,30 +116,20 @@ def test_a_fork_leaves_the_connection_of_its_parent_alone(postgres_server):
     assert [entry.who for entry in accountant.entries] == ["parent", "child", "parent"]
 
 
-def _entry(accountant):
-    source = BudgetAccountant(1.0)
-    source.spend(0.5)
-    return source.entries[0]
-
-
 @pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.slow)])
-def test_a_server_killed_under_load_loses_no_charge(postgres_server, capsys, kills):
+def test_a_server_killed_under_load_loses_no_charge(postgres_server, kills):
     address = f"{postgres_server.address}#{uuid.uuid4().hex}"
-    accountant = BudgetAccountant(1e6, ledger=address)
-    counts = {"attempted": 0, "committed": 0, "failed": 0}
-    lock, stop = threading.Lock(), threading.Event()
+    accountant, stop = BudgetAccountant(1e6, ledger=address), threading.Event()
+    outcomes = []
 
     def load():
         while not stop.is_set():
             try:
                 accountant.spend(0.01)
-                outcome = "committed"
+                outcomes.append("committed")
             except LedgerError:
-                outcome = "failed"
+                outcomes.append("failed")
                 time.sleep(0.05)
-            with lock:
-                counts["attempted"] += 1
-                counts[outcome] += 1
 
     workers = [threading.Thread(target=load) for _ in range(4)]
     for worker in workers:
@@ -169,13 +143,7 @@ def test_a_server_killed_under_load_loses_no_charge(postgres_server, capsys, kil
     stop.set()
     for worker in workers:
         worker.join()
-    entries = accountant.verify()
-    lost = max(counts["committed"] - entries, 0)
-    with capsys.disabled():
-        sys.stdout.write(
-            f"\nspends attempted: {counts['attempted']}, committed: {counts['committed']}, failed "
-            f"with the server: {counts['failed']}, entries: {entries}, lost: {lost}\n"
-        )
+    committed = outcomes.count("committed")
     # a charge whose commit was not heard of may stand; one that was heard of must
-    assert counts["committed"] <= entries <= counts["attempted"]
-    assert counts["committed"] > 10 and counts["failed"] > 0
+    assert committed <= accountant.verify() <= len(outcomes)
+    assert committed > 10 and outcomes.count("failed") > 0

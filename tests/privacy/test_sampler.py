@@ -311,9 +311,6 @@ def test_other_seeds_are_refused(make, state):
         make(state)
 
 
-# What noise must hide
-
-
 # Choice and uniform integers
 
 

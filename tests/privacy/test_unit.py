@@ -2,7 +2,10 @@
 
 import warnings
 
+import dask.array as dask
 import numpy as np
+import pandas as pd
+import polars
 import pytest
 from sklearn.pipeline import make_pipeline
 
@@ -20,7 +23,6 @@ from skdp_bary.exceptions import LedgerError, PrivacyWarning, RelationError
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
 
-pd = pytest.importorskip("pandas")
 X = np.random.default_rng(0).random((60, 2))
 IDS = np.arange(60) // 3
 FRAME = pd.DataFrame(X, columns=["a", "b"]).assign(patient_id=IDS)
@@ -52,8 +54,11 @@ class TestStated:
             (X, IDS.tolist(), "persons by groups"),
             (FRAME, "patient_id", "patient_id"),
             (X, FRAME["patient_id"], "patient_id"),
+            (X, polars.Series("patient_id", IDS), "patient_id"),
             (X, FRAME["patient_id"].rename(None), "persons by groups"),
             (X, FRAME["patient_id"].rename("rows"), "persons by groups"),
+            # names of computations are none of persons
+            (dask.from_array(X, (30, 2)), dask.from_array(IDS, 30), "persons by groups"),
             (chunks, SortedPersons("patient_id"), "patient_id"),
             (chunks, SpilledPersons("patient_id", n_parts=2), "patient_id"),
             (lambda: iter([(X, None, None, IDS)]), SortedPersons(), "persons by groups"),
@@ -67,29 +72,20 @@ class TestStated:
         measure(stated).fit(rows, groups=groups, unit="stay")
         assert [entry.unit for entry in stated.entries] == ["stay"]
 
-    def test_by_a_series_of_polars(self):
-        polars = pytest.importorskip("polars")
-        budget = BudgetAccountant(1.0, unit="patient_id")
-        measure(budget).fit(X, groups=polars.Series("patient_id", IDS))
-
-    def test_names_of_computations_are_none_of_persons(self):
-        dask = pytest.importorskip("dask.array")
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [*(("unit", text) for text in ("", " ", 3, True, "\ud800")),
+         *(("note", text) for text in (3, None, "\ud800"))],
+    )  # fmt: skip
+    def test_units_and_notes_are_text(self, name, text):
         budget = BudgetAccountant(1.0)
-        measure(budget).fit(
-            dask.from_array(X, chunks=(30, 2)), groups=dask.from_array(IDS, chunks=30)
-        )
-        assert budget.entries[0].unit == "persons by groups"
-
-    @pytest.mark.parametrize("unit", ["", " ", 3, True, "\ud800"])
-    def test_a_unit_is_a_name(self, unit):
-        budget = BudgetAccountant(1.0)
-        with pytest.raises((TypeError, ValueError), match="unit must"):
-            measure(budget).fit(X, unit=unit)
-        with pytest.raises((TypeError, ValueError), match="unit must"):
-            measure(None).fit(X, unit=unit)
-        with pytest.raises((TypeError, ValueError), match="unit must"):
-            BudgetAccountant(1.0, unit=unit)
+        for accountant in (budget, None):
+            with pytest.raises((TypeError, ValueError), match=f"{name} must"):
+                measure(accountant).fit(X, **{name: text})
         assert budget.entries == ()
+        if name == "unit":
+            with pytest.raises((TypeError, ValueError), match="unit must"):
+                BudgetAccountant(1.0, unit=text)
 
 
 class TestDeclared:
@@ -108,6 +104,10 @@ class TestDeclared:
         fit(X, unit="patient_id")
         assert {entry.unit for entry in budget.entries} == {"patient_id"}
         assert budget.verify(budget.receipt()) == 3
+        rows = BudgetAccountant(1.0, unit="rows")
+        measure(rows).fit(X)
+        with pytest.raises(RelationError, match="unit must be 'rows'.* Fit without groups"):
+            measure(rows).fit(FRAME, groups="patient_id")
 
     def test_a_ledger_keeps_it(self, place):
         if place is None:
@@ -120,12 +120,6 @@ class TestDeclared:
                 BudgetAccountant(1.0, unit=unit, ledger=place)
         with pytest.raises(RelationError):
             measure(budget).fit(X)
-
-    def test_rows_can_be_the_unit(self):
-        budget = BudgetAccountant(1.0, unit="rows")
-        measure(budget).fit(X)
-        with pytest.raises(RelationError, match="unit must be 'rows'.* Fit without groups"):
-            measure(budget).fit(FRAME, groups="patient_id")
 
     @pytest.mark.parametrize(
         "seen",
@@ -195,9 +189,10 @@ def test_audits_show_it():
     assert "protects every patient_id" in str(check_private(measure(budget)))
     mixed = BudgetAccountant(1.0)
     for unit in ("rows", "patient_id", "rows"):
-        mixed.spend(0.1, unit=unit)
+        mixed.spend(0.1, unit=unit, note="2026-03")
     (found,) = SpendingPolicy(1.0).audit(mixed.entries)
     assert "protects 'patient_id', and others before it 'rows'" in found
+    assert all("(2026-03)" in found for found in SpendingPolicy(0.05).audit(mixed.entries))
 
 
 def test_the_command_line(tmp_path, capsys):
@@ -249,16 +244,3 @@ class TestNotes:
         with pytest.warns(PrivacyWarning, match="seeded"):
             measure(budget, random_state=0).fit(X, note="trial")
         assert [entry.note for entry in budget.entries] == ["seeded, not private; trial"]
-
-    @pytest.mark.parametrize("note", [3, None, "\ud800"])
-    def test_that_are_no_text_are_refused_before_the_charge(self, note):
-        budget = BudgetAccountant(1.0)
-        with pytest.raises((TypeError, ValueError), match="note must"):
-            measure(budget).fit(X, note=note)
-        assert budget.entries == ()
-
-    def test_are_named_by_an_audit(self):
-        budget = BudgetAccountant(1.0)
-        measure(budget).fit(X, note="2026-03")
-        (finding,) = SpendingPolicy(0.05).audit(budget.entries)
-        assert "(2026-03)" in finding

@@ -197,7 +197,9 @@ class TableViews:
             raise ValueError(f"predict must be one of {list(columns)}, got {predict!r}.")
         label = self._label_place(self.n_features_in_)
         predicted = label if predict is None else list(columns).index(predict)
-        return report_of(columns, predicted, tables[0], drawn.astype(np.int64), tables[1], rng)
+        strays = dict(zip(columns, read.strays(X).mean(axis=0).tolist(), strict=True))
+        drawn = drawn.astype(np.int64)
+        return report_of(columns, predicted, tables[0], strays, drawn, tables[1], rng)
 
     def _columns(self):
         """Return the cells of the columns by name, or by place where they have none."""
@@ -267,6 +269,12 @@ class TableReport:
         range where they are neighbors, and that are drawn less than a quarter as often; their
         shares in the table and among drawn rows. Of values that few drawn rows would have,
         nothing is said.
+    strays : dict
+        By column, where it is more than 1%: the share of rows whose value the schema does not
+        declare, so that it was clipped to the range or made "other". All else compares values
+        after that.
+    advice : dict
+        By column of `missed` or `strays`: what to change.
     verdict : str
         What all this says, in words.
     """
@@ -278,6 +286,8 @@ class TableReport:
     attack: float | None
     histograms: dict
     missed: dict
+    strays: dict
+    advice: dict
     verdict: str
 
     def __str__(self):
@@ -288,11 +298,14 @@ class TableReport:
             f"columns: mean distance {_mean(self.marginals):.3f}, worst {worst}",
             f"pairs of columns: mean distance {_mean(self.pairs):.3f}",
         ]
+        for name, share in self.strays.items():
+            lines.append(f"NOT IN THE SCHEMA: {name}: {share:.1%} of the rows")
         for name, found in self.missed.items():
             lines += [
                 f"HARDLY DRAWN: {name}, {words}: {real:.1%} of the rows, {made:.1%} of drawn rows"
                 for words, real, made in found
             ]
+        lines += [f"advice for {name}: {words}" for name, words in self.advice.items()]
         return "\n".join([*lines, *(f"{what}: {said}" for what, said in self._judged())])
 
     def _judged(self):
@@ -317,10 +330,13 @@ class TableReport:
         lines = [("In short", self.verdict)]
         for name, value in self.marginals.items():
             lines.append((f"column {name}: total variation", f"{value:.3f}"))
+        for name, share in self.strays.items():
+            lines.append((f"column {name}: not in the schema", f"{share:.1%} of rows"))
         for name, missed in self.missed.items():
             for words, real, drawn in missed:
                 told = f"{real:.1%} of rows, {drawn:.1%} drawn"
                 lines.append((f"column {name}: {words} is hardly drawn", told))
+        lines += [(f"column {name}: advice", words) for name, words in self.advice.items()]
         lines += self._judged()
         rows = "".join(
             f"<tr><th>{escape(what)}</th><td>{escape(said)}</td></tr>" for what, said in lines
@@ -334,7 +350,7 @@ class TableReport:
         )
 
 
-def report_of(columns, predicted, table, drawn, held_out, rng):
+def report_of(columns, predicted, table, strays, drawn, held_out, rng):
     """Return the report of drawn rows.
 
     Parameters
@@ -345,6 +361,8 @@ def report_of(columns, predicted, table, drawn, held_out, rng):
         Place of the column that models predict from the others.
     table, drawn : ndarray of shape (n_rows, n_columns)
         Cells of rows.
+    strays : dict
+        Share of the rows whose value was clipped or made "other", by column.
     held_out : ndarray or None
         Cells of rows that were not in the fit.
     rng : Generator
@@ -377,6 +395,12 @@ def report_of(columns, predicted, table, drawn, held_out, rng):
     told = predicted is not None and len(names) > 1
     learned = _learned(table, drawn, predicted, columns) if told else {}
     missed = {name: missed[name] for name in marginals if missed[name]}
+    strays = {name: strays[name] for name in marginals if strays[name] > _MANY}
+    advice = {
+        name: _advice(columns[name], name in strays, name in missed)
+        for name in marginals
+        if name in strays or name in missed
+    }
     # two samples of one distribution are half the mean sizes of Gaussians apart
     variance = 1.0 / len(table) + 1.0 / len(drawn)
     shares = [real for _, real, _ in histograms.values()]
@@ -390,7 +414,9 @@ def report_of(columns, predicted, table, drawn, held_out, rng):
         attack=attack,
         histograms={name: histograms[name] for name in marginals},
         missed=missed,
-        verdict=_verdict(_mean(marginals) - by_chance, missed, learned, attack),
+        strays=strays,
+        advice=advice,
+        verdict=_verdict(_mean(marginals) - by_chance, missed, strays, learned, attack),
     )
 
 
@@ -398,12 +424,18 @@ _CLOSE, _FAR = 0.05, 0.15  # mean distance of columns, beyond chance
 _LOSS, _TOLD = 0.05, 0.55  # of a score; the area under the curve of an attack
 
 
-def _verdict(distance, missed, learned, attack):
+def _verdict(distance, missed, strays, learned, attack):
     """Say in words what the numbers of a report mean."""
     kept = "close" if distance < _CLOSE else "roughly kept" if distance < _FAR else "far off"
-    said = [f"single columns are {kept}"]
+    where = " within the schema" if strays else ""
+    faults = []
+    if strays:
+        faults.append(f"many values are not in the schema in {', '.join(map(str, strays))}")
     if missed:
-        said.append(f"frequent values are hardly drawn in {', '.join(map(str, missed))}")
+        faults.append(f"frequent values are hardly drawn in {', '.join(map(str, missed))}")
+    said = [
+        ", but ".join(filter(None, [f"single columns are {kept}{where}", " and ".join(faults)]))
+    ]
     if len(learned) == 2:
         what = list(learned["real"])[-1]
         loss = learned["real"][what] - learned["drawn"].get(what, 0.0)
@@ -415,6 +447,21 @@ def _verdict(distance, missed, learned, attack):
         finds = "finds" if attack > _TOLD else "does not find"
         said.append(f"the attack {finds} who was in the table")
     return "; ".join(said) + "."
+
+
+def _advice(cells, strays, missed):
+    """Say what to change where values of a column are clipped, made "other" or hardly drawn."""
+    listed, said = isinstance(cells, ListCells), []
+    if strays and listed:
+        said.append('add public values to its list: others were made "other"')
+    elif strays:
+        said.append("declare a wider public range, or special values: others were clipped")
+    if missed and getattr(cells.kind, "log", False):
+        said.append("declare low nearer to the smallest value, or log=False")
+    elif missed:
+        said.append("use fewer columns" + ("" if listed else ", a narrower range"))
+    more = " or a larger epsilon" if missed else ""
+    return "; ".join(said) + more + ". A new fit is charged again."
 
 
 def _largest_first(distances):

@@ -79,6 +79,10 @@ class Cells(ABC):
         """Return the cell of every value."""
 
     @abstractmethod
+    def strays(self, values):
+        """Whether each value is one that the kind does not declare: clipped, or made "other"."""
+
+    @abstractmethod
     def draw(self, cells, rng):
         """Return a value for every cell, as float64: units for restoring, NaN where missing."""
 
@@ -117,6 +121,10 @@ class ListCells(Cells):
             return np.where(np.isnan(flags), 2, flags).astype(np.int64)
         codes = self.kind.codes(values, self.what)
         return np.where(codes < 0, self.n_values, codes)
+
+    def strays(self, values):
+        """Whether each value is none of the list."""
+        return self.has_others & (self.encode(values) == len(self.values))
 
     def draw(self, cells, rng):
         """Return the cells themselves."""
@@ -210,6 +218,10 @@ class LineCells(Cells):
     def encode(self, values):
         """Return the cell that every value lies in."""
         return self.cells_of(self.kind.read(values, self.what))
+
+    def strays(self, values):
+        """Whether each value is clipped to the range."""
+        return self.kind.strays(self.kind.numbers_of(values, self.what))
 
     def cells_of(self, numbers):
         """Return the cells of numbers of the range; NaN is missing."""
@@ -334,6 +346,13 @@ class TableCells:
 
     def __call__(self, X):
         """Return the cells of all rows of a table, as float64 of shape (n_rows, n_columns)."""
+        return self._by_column(X, lambda cells, values: cells.encode(values))
+
+    def strays(self, X):
+        """Return 1.0 for all values of a table that are clipped or made "other", 0.0 for others."""
+        return self._by_column(X, lambda cells, values: cells.strays(values))
+
+    def _by_column(self, X, read):
         if issparse(X):
             raise TypeError("Sparse data was passed, but dense data is required: use X.toarray().")
         shape = getattr(X, "shape", ())
@@ -348,7 +367,7 @@ class TableCells:
         columns = self.columns(width, self.names or column_names(X))
         rows = np.empty((len(X), width))
         for place, cells in enumerate(columns):
-            rows[:, place] = cells.encode(column_values(X, place))
+            rows[:, place] = read(cells, column_values(X, place))
         return rows
 
     def columns(self, n_columns, names=None):

@@ -128,6 +128,14 @@ class _Range(Kind):
         low, high = self.line
         return ((numbers >= low) & (numbers <= high)) | np.isin(numbers, self.special)
 
+    def strays(self, numbers: np.ndarray) -> np.ndarray:
+        """Whether numbers are clipped by more than rounding."""
+        rounding = 0.5 if isinstance(self, Integer) else 1e-7 * max(map(abs, self.line))
+        low, high = self.line
+        with np.errstate(invalid="ignore"):  # NaN is missing
+            far = (numbers < low - rounding) | (numbers > high + rounding)
+        return far & ~self.holds(numbers)
+
     def _check_range(self, limit=None):
         largest = sys.float_info.max if limit is None else limit
         for name in ("low", "high"):
@@ -174,7 +182,8 @@ class Number(_Range):
     log : bool, default=False
         Whether steps grow with the numbers, for tables; needs ``low > 0``. Amounts of money, sizes
         and times of waiting want it: in even steps most values share a few, and noise makes tails
-        that no one has.
+        that no one has. Choose `low` near the smallest value that matters: half of the steps from 1
+        to 1e6 are below 1000, and thin tails next to an empty part of the range are lost.
     outside : {"clip", "refuse"}, default="clip"
         What becomes of numbers outside of the range.
     special : sequence of float, default=()

@@ -419,7 +419,8 @@ def test_rows_that_were_copied_are_found(fitted):
     read = TableCells(SCHEMA)
     table, others = (read(bank(500, seed=seed)).astype(int) for seed in (1, 2))
     columns = fitted._columns()
-    report = report_of(columns, None, table, table, others, np.random.default_rng(0))
+    none = dict.fromkeys(columns, 0.0)
+    report = report_of(columns, None, table, none, table, others, np.random.default_rng(0))
     assert report.attack > 0.95 and report.closest["drawn"] == 0.0
     assert max(report.marginals.values()) == 0.0
 
@@ -462,9 +463,57 @@ def test_values_that_many_have_and_that_are_hardly_drawn_are_named(tmp_path):
     assert model.evaluate(fitted_to, random_state=0).missed == {}
 
 
+def test_values_that_the_schema_does_not_declare_are_named(tmp_path):
+    """They are clipped or made "other" on both sides, so distances do not see them."""
+    n, rng = 1000, np.random.default_rng(0)
+    x, job = rng.uniform(0.0, 10.0, n), rng.choice(["a", "b"], n).astype(object)
+    x[:300], job[:50] = 99.0, "c"
+    whole = np.r_[rng.integers(0, 9, n - 20), np.full(20, 12)] + 0.4  # which are rounded
+    code = np.where(np.arange(n) < 100, 999.0, x.clip(0, 10))
+    short = np.r_[np.full(100, np.float32(0.1)), np.linspace(0.2, 0.8, n - 100)]  # below 0.1 or not
+    table = pd.DataFrame({"x": x, "job": job, "whole": whole, "code": code, "short": short})
+    schema = Schema(
+        {
+            "x": Number(0, 10),
+            "job": Category(["a", "b"]),
+            "whole": Integer(0, 8),
+            "code": Number(0, 10, special=(999,)),
+            "short": Number(0.1, 0.8),
+        }
+    )
+    model = PrivateTable(schema, epsilon=50, n_components=5, max_iter=5, random_state=0)
+    report = model.fit(table).evaluate(table, random_state=0)
+    assert report.strays == {"x": 0.3, "job": 0.05, "whole": 0.02}
+    assert " within the schema, but many values are not in the schema in " in report.verdict
+    report.to_html(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    for told, name, advice in (
+        ("30.0%", "x", "wider public range, or special values"),
+        ("5.0%", "job", "add public values to its list"),
+    ):
+        assert f"NOT IN THE SCHEMA: {name}: {told} of the rows" in str(report)
+        assert f"advice for {name}: " in str(report) and advice in report.advice[name]
+        assert f"column {name}: not in the schema" in page and f"column {name}: advice" in page
+
+
+def test_a_verdict_on_a_log_range_says_what_to_change():
+    """Thin tails next to an empty part of a range are lost."""
+    amounts = np.exp(np.random.default_rng(0).normal(10, 1, 4000)).clip(1100, 99_000)
+    found = {}
+    for low, log in ((1, True), (1, False)):
+        schema = Schema({"x": Number(low, 1e5, log=log)})
+        model = PrivateTable(schema, epsilon=0.2, delta=1e-6, random_state=0)
+        rows = pd.DataFrame({"x": amounts})
+        found[log] = model.fit(rows).evaluate(rows, random_state=0)
+    assert found[False].missed == found[False].advice == {}
+    assert ", but frequent values are hardly drawn in x" in found[True].verdict
+    assert "low nearer to the smallest value, or log=False" in found[True].advice["x"]
+
+
 def test_a_verdict_says_in_words_what_the_numbers_mean(fitted):
     good = fitted.evaluate(bank(1500), held_out=bank(1500, seed=9), random_state=0)
-    assert good.verdict.startswith("single columns are close; models trained on drawn rows are")
+    told = "single columns are close within the schema, but many values are not in the schema in "
+    assert good.verdict.startswith(f"{told}income; models trained on drawn rows are")
     assert "does not find who" in good.verdict and f"In short: {good.verdict}" in str(good)
     far = bank(1500).assign(age=20)
     bad = fitted.evaluate(far, random_state=0)

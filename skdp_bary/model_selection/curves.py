@@ -180,6 +180,8 @@ def _distance_score(fitted, X, y=None):
 
 # How the cost falls with the number of clusters, from one release.
 
+_NO_COST = np.finfo(np.float64).tiny  # in place of 0, so that the logarithm exists
+
 
 @dataclass(frozen=True, eq=False)
 class ClusterCurve:
@@ -201,10 +203,14 @@ class ClusterCurve:
 
     @property
     def elbow(self) -> int:
-        """Number of clusters at which the curve lies farthest below its chord."""
-        k, cost = self.n_clusters.astype(float), self.inertia
-        if len(k) < 3:
+        """Number of clusters at which the curve lies farthest below its chord, both in logarithms.
+
+        Without clusters the curve is nearly straight there: a power of the number. The smallest
+        and the largest number are hardly ever it, so try more than you expect.
+        """
+        if len(self.n_clusters) < 3:
             return int(self.n_clusters[-1])
+        k, cost = np.log(self.n_clusters), np.log(np.maximum(self.inertia, _NO_COST))
         across = (k - k[0]) / (k[-1] - k[0])
         chord = cost[0] + across * (cost[-1] - cost[0])
         return int(self.n_clusters[int((chord - cost).argmax())])

@@ -15,6 +15,7 @@ from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.geometry import Ball
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.model_selection import choose_n_clusters
+from skdp_bary.model_selection.curves import ClusterCurve
 from tests.cases import every
 from tests.world import allocate_bits, cluster_plan, home, record_fit, weighted_kmeans
 
@@ -417,7 +418,22 @@ def test_the_curve_is_near_the_exact_one(n_features, delta):
     assert curve.n_clusters.tolist() == [1, 2, 3, 4, 6]
     for k, cost in zip(curve.n_clusters[:3], curve.inertia, strict=False):
         assert cost == pytest.approx(exact_cost(X, int(k)), rel=0.15)
-    assert (curve.inertia_stderr > 0).all() and curve.elbow in (3, 4)
+    assert (curve.inertia_stderr > 0).all() and curve.elbow == 4
+
+
+@every("number", [2, 4, 6, 8])
+def test_the_elbow_is_the_number_of_clusters(number):
+    """Of the corners of a cube, it was one too small for four and more."""
+    rng, corners = np.random.default_rng(number), np.indices((2, 2, 2)).reshape(3, -1).T - 0.5
+    X = corners[rng.integers(number, size=6000)] + 0.05 * rng.standard_normal((6000, 3))
+    curve = choose_n_clusters(fit(X, 11), range(1, 12), random_state=0)
+    assert curve.elbow == number
+
+
+def test_the_elbow_of_a_cost_of_zero_is_a_number():
+    curve = ClusterCurve(np.arange(1, 5), np.array([1.0, 0.5, 0.0, 0.0]), np.zeros(4))
+    assert curve.elbow == 3
+    assert ClusterCurve(np.arange(1, 4), np.zeros(3), np.zeros(3)).elbow == 1
 
 
 def test_numbers_of_clusters_of_a_curve_are_checked():

@@ -226,8 +226,11 @@ class VersionedPickle:
     def __setstate__(self, state):
         own = {name: value for name, value in state.items() if name not in (_KEY, _CHECKSUM)}
         version = state.get(_KEY, __version__)
-        if version == __version__:
-            _refuse_damaged(self, own, state.get(_CHECKSUM))
+        if version == __version__ and state.get(_CHECKSUM) != checksum((type(self), own)):
+            raise UnpicklingError(
+                f"This pickle of a {type(self).__name__} is damaged: its checksum differs. Read "
+                "another copy of it. A new fit costs budget again."
+            )
         warn_of_other_version(f"This {type(self).__name__}", version)
         super().__setstate__(own)
 
@@ -241,14 +244,6 @@ class VersionedPickle:
         made = memo[id(self)] = type(self).__new__(type(self))
         vars(made).update(copy.deepcopy(vars(self), memo))
         return made
-
-
-def _refuse_damaged(made, state, told):
-    if told != checksum((type(made), state)):
-        raise UnpicklingError(
-            f"This pickle of a {type(made).__name__} is damaged: its checksum differs. Read "
-            "another copy of it. A new fit costs budget again."
-        )
 
 
 def checksum(value):

@@ -33,6 +33,7 @@ _NO_DATES = (
     "(dates - pandas.Timestamp('2020-01-01')).dt.days"
 )
 _ENCODE = "leave it out, or encode it first, for example SchemaTransformer(schema)"
+QUOTES_NO_ROW = "_quotes_no_row"  # mark of errors that this package raises on a worker
 COMPLEX = "Complex data not supported"  # words that scikit-learn's checks look for
 
 
@@ -173,11 +174,13 @@ def array_of(values, name):
 
 
 def unquoted(read, *arguments):
-    """Call `read`; errors of engines quote values of rows, so they are not shown."""
+    """Call `read`; errors of engines quote values of rows, so only marked ones are shown."""
     try:
         return read(*arguments)
     except Exception as error:
-        kind = type(error).__name__
+        kind, ours = type(error).__name__, error if getattr(error, QUOTES_NO_ROW, False) else None
+    if ours is not None:
+        raise ours
     raise ValueError(  # outside of the handler: the error that quotes is no context of this one
         f"X could not be read: its source raised {kind}, whose text may quote rows and is not "
         "shown. Read X without a fit to see it, for example list(X)."

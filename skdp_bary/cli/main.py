@@ -159,7 +159,7 @@ _RELEASES = {  # options beside those that all have
 
 
 def _parser():
-    everything = {name: terms for name, terms in PAGES[""].items() if name != "help"}
+    everything = {name: terms for name, terms in PAGES["skdp-bary"].items() if name != "help"}
     parser = argparse.ArgumentParser("skdp-bary", **everything)
     parser.add_argument("--version", action="version", version=f"skdp_bary {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

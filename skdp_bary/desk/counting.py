@@ -144,20 +144,15 @@ def _count_tables(query, reader, parts):
     return sketch.update_all(chunk for chunk in chunks if len(chunk.X))
 
 
-def _merge_packed(query, parts):
-    """Return the sum of packed integers, which stay as they are: a task may run twice."""
-    total = Sketch(query)
-    for packed in parts:
-        total.add_packed(packed)
-    return total.packed()
-
-
 def _collect_on_workers(query, source):
     def count(reader, parts):
         return to_bytes(_count_tables(query, reader, parts).packed())
 
     def merge(answers):
-        return to_bytes(_merge_packed(query, (from_bytes(a, query.zeros()) for a in answers)))
+        total = Sketch(query)
+        for answer in answers:  # which stay as they are: a task may run twice
+            total.add_packed(from_bytes(answer, query.zeros()))
+        return to_bytes(total.packed())
 
     found = source.answers(count, merge)
     total = Sketch(query)
@@ -279,6 +274,9 @@ def wants_processes():
     return effective_n_jobs(None) > 1 and not getattr(backend, "supports_sharedmem", False)
 
 
+_controller = cache(ThreadpoolController)  # looks for the libraries, which takes 10 ms
+
+
 class _OneThread:
     """Holds the linear algebra libraries at one thread while anyone wants them to be.
 
@@ -304,11 +302,6 @@ class _OneThread:
                 self._wanted -= 1
                 if self._wanted == 0:
                     self._limit.restore_original_limits()
-
-
-@cache
-def _controller():
-    return ThreadpoolController()  # looks for the libraries, which takes 10 ms
 
 
 one_blas_thread = _OneThread().held

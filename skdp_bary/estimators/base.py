@@ -123,6 +123,10 @@ class Facts:
     mechanisms: dict
     domain_guessed: bool = False
 
+    def __post_init__(self):
+        if self.domain is not None:  # before rows are read in it
+            self.domain._filled()
+
     @property
     def labels(self) -> np.ndarray:
         """Labels of the classes; a zero for rows that have none."""
@@ -370,7 +374,7 @@ path, of shape (n_rows, n_features)
             raise ValueError(_TWO_CLASSES)
         n_classes, domain = number_of_classes(rows.classes), None
         if self.bounds is not None:
-            domain = check_domain(self.bounds, rows.n_features, rows.names)._filled()
+            domain = check_domain(self.bounds, rows.n_features, rows.names)
         mass_public = plan.relation != ADD_REMOVE and not rows.source.weighted
         size = self._hinted_size(plan)
         if size is None and plan.relation != ADD_REMOVE:

@@ -43,7 +43,7 @@ def buy_domain(facts):
     edge = edges[-1] if place is None else edges[place]
     radius = min(_MARGIN * edge, edges[-1])
     box = Box(center - radius, center + radius)
-    return replace(facts, domain=box._filled(), domain_guessed=top is None or place is None)
+    return replace(facts, domain=box, domain_guessed=top is None or place is None)
 
 
 # The public parameters of an estimator, as its methods see them.

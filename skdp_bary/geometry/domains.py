@@ -90,7 +90,7 @@ class Domain(ABC):
         return self.low.shape[0]
 
     def _filled(self):
-        """Return this, with everything computed that is computed once.
+        """Compute everything that is computed once.
 
         A released domain that computes something where a row needs it tells of that row.
         """
@@ -98,7 +98,6 @@ class Domain(ABC):
             for name, value in vars(kind).items():
                 if isinstance(value, cached_property):
                     getattr(self, name)
-        return self
 
     @cached_property
     def center(self) -> np.ndarray:

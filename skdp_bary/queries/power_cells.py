@@ -116,7 +116,11 @@ class CellSpreads(Sums):
         rows *= (masses * self.integer_factors()[codes, cell])[:, None]
         _, n_atoms, n_features = state[1].shape
         line = cell if self.pooled else codes * n_atoms + cell
-        _add_rows(state[1].reshape(-1, n_features), line, rows)
+        sums, order = state[1].reshape(-1, n_features), np.argsort(line, kind="stable")
+        starts = np.searchsorted(line[order], np.arange(len(sums)))
+        filled = np.flatnonzero(np.diff(np.r_[starts, len(line)]))
+        if filled.size:
+            sums[filled] += np.add.reduceat(rows[order], starts[filled], axis=0)
 
     def cells_of(self, X, codes):
         """Return the cell of each row, a function of that row and its class alone."""
@@ -184,15 +188,6 @@ class CellSpreads(Sums):
     def _lattice(self):
         ball = Ball(np.zeros(self.origins.shape[-1]), self.radius)
         return CentredLattice(ball, self._digits[0])
-
-
-def _add_rows(sums, line, rows):
-    """Add every row to its line of `sums`."""
-    order = np.argsort(line, kind="stable")
-    starts = np.searchsorted(line[order], np.arange(len(sums)))
-    filled = np.flatnonzero(np.diff(np.r_[starts, len(line)]))
-    if filled.size:
-        sums[filled] += np.add.reduceat(rows[order], starts[filled], axis=0)
 
 
 # Mass, sum and second moments of the rows of every cell, as one matrix of longer rows.

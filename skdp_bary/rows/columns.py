@@ -6,7 +6,14 @@ from functools import update_wrapper
 import numpy as np
 
 from ..exceptions import import_optional
-from ..values import column_names, exact_values, no_column, some_columns, unquoted
+from ..values import (
+    QUOTES_NO_ROW,
+    column_names,
+    exact_values,
+    no_column,
+    some_columns,
+    unquoted,
+)
 from .persons import split_chunk
 
 # Columns that are named: labels, weights and ids that stand in one table with the features.
@@ -161,7 +168,6 @@ def recoded_frame(frame, recode):
 # Errors from workers and readers: those of this package quote no value of rows, others may.
 
 _KINDS = (ValueError, TypeError, RuntimeError, ImportError)
-_MARK = "_quotes_no_row"
 _END = object()
 
 
@@ -183,7 +189,7 @@ class Quiet:
             return self._function(*arguments, **options)
         except _KINDS as error:
             if type(error) in _KINDS:
-                setattr(error, _MARK, True)  # travels with it
+                setattr(error, QUOTES_NO_ROW, True)  # travels with it
             raise
 
 
@@ -202,16 +208,4 @@ def quiet_items(items):
 
 def computed(result):
     """Return the value of a delayed result; errors that may quote rows are not shown."""
-
-    def value_or_error():
-        try:
-            return result.compute(), None
-        except _KINDS as error:
-            if not getattr(error, _MARK, False):
-                raise
-            return None, error
-
-    value, error = unquoted(value_or_error)
-    if error is not None:
-        raise error
-    return value
+    return unquoted(result.compute)

@@ -135,11 +135,15 @@ class PartReader:
             X, y, weights, ids = _apart(X, y, weights, ids)
         elif isinstance(X, tuple):
             X, y, weights = split_chunk(X)
-        X = check_floats(columns_like(X, self.names, "A partition"))
+        return self.checked("A partition", X, y, weights, ids)
+
+    def checked(self, what, X, y, weights, ids):
+        """Return rows, codes, integer weights and IDs of a partition or chunk, or raise."""
+        X = check_floats(columns_like(X, self.names, what))
         if X.shape[1] != self.n_features:
             raise ValueError(
-                f"A partition has {X.shape[1]} features, but X has {self.n_features}. Choose the "
-                "same ones in all, for example chunk[:, columns]."
+                f"{what} has {X.shape[1]} features, but the first one has {self.n_features}. "
+                "Choose the same ones in all, for example chunk[:, columns]."
             )
         if (weights is not None) != self.weighted:
             raise ValueError(some_without("sample_weight"))

@@ -16,7 +16,6 @@ from ..values import (
     as_numbers,
     becomes_a_new_array,
     column_names,
-    columns_like,
     refuse_equal_names,
     refuse_other_shapes,
     refuse_sparse,
@@ -24,6 +23,7 @@ from ..values import (
 )
 from .columns import chunk_of, mapped, quiet_items, recoded_chunk, taken_out
 from .grouping import SpilledPersons, declared, name_of
+from .partitions import PartReader
 from .persons import (
     CHUNK_ROWS,
     PERSON_UNITS,
@@ -36,7 +36,6 @@ from .persons import (
     encode_weights,
     have_one_class,
     in_batches,
-    plain_ids,
     same_kind,
     shared_masses,
     some_without,
@@ -171,6 +170,8 @@ class ChunkSource:
         self._gathering = None if rule is None else rule.gathering()
         self._mass_bounds = in_order(mass_bounds, self._names) if self.grouped else None
         self.rereadable = self.reopenable or isinstance(rule, SpilledPersons)
+        kinds = classes, self.weighted, self.grouped, self._mass_bounds, self._names
+        self._reader = PartReader(self.n_features, *kinds)
 
     def _first(self):
         """Return the first chunk, which is put back where there is one reading only."""
@@ -260,23 +261,15 @@ class ChunkSource:
     def _check(self, item):
         """Return rows, codes, integer weights and IDs of a chunk, or raise."""
         X, y, weights, ids = split_chunk(item, 4)
-        X = columns_like(X, self._names, "A chunk")
-        # a copy, as a source may write its next chunk into the same memory
-        X = check_floats(X) if becomes_a_new_array(X) else np.array(check_floats(X))
-        if X.shape[1] != self.n_features:
-            raise ValueError(
-                f"A chunk has {X.shape[1]} features, but the first one has {self.n_features}. "
-                "Choose the same ones in all, for example chunk[:, columns]."
-            )
-        if (weights is not None) != self.weighted:
-            raise ValueError(some_without("sample_weight"))
         if (ids is not None) != self.grouped:
             raise ValueError(some_without("groups"))
-        codes = None if self._classes is None else encode_labels(y, self._classes, len(X))
+        rows, codes, weights, ids = self._reader.checked("A chunk", X, y, weights, ids)
+        # copies, as a source may write its next chunk into the same memory
+        rows = rows if becomes_a_new_array(X) else np.array(rows)
         if ids is not None:
-            ids = np.array(plain_ids(ids, len(X)))
+            ids = np.array(ids)
             self._ids_are_text = same_kind([self._ids_are_text, are_texts(ids)])
-        return X, codes, encode_weights(weights, len(X)), ids
+        return rows, codes, weights, ids
 
 
 # Rows in memory: arrays, sparse arrays, dataframes and lists.

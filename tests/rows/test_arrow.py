@@ -309,8 +309,8 @@ def test_numbers_of_an_arrow_batch_are_copied_once(monkeypatch):
         made.append(check_floats(X))
         return made[-1]
 
-    check_floats = home("ChunkSource").check_floats
-    monkeypatch.setattr(home("ChunkSource"), "check_floats", watched)
+    check_floats = home("PartReader").check_floats
+    monkeypatch.setattr(home("PartReader"), "check_floats", watched)
     reader = arrow.table({"a": [0.1, 0.2], "b": [0.3, 0.4]}).to_reader()
     (read,) = open_rows(reader).source.read(0)
     assert read.X is made[-1]

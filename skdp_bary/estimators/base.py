@@ -247,7 +247,6 @@ path, of shape (n_rows, n_features)
                 desk.close()
                 told = self._finished(facts, result)
             self.privacy_, self._seeded = self._as_searched(desk.plan), noise.seeded
-            vars(self).pop("feature_names_in_", None)  # of an earlier fit
             vars(self).update(vars(names), domain_=facts.domain)
             if told is not None:
                 raise told
@@ -398,8 +397,11 @@ path, of shape (n_rows, n_features)
     def _finished(self, facts, result):
         """Set the fitted attributes; return a warning that the caller's filters made an error.
 
-        Warnings come last, so all is set then.
+        Warnings come last, so all is set then. Those of an earlier fit go first: an interrupt on
+        the way must not leave some of them beside new ones.
         """
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)
         try:
             self._finish(facts, result)
             warn_of_guessed_bounds(facts, self.epsilon)

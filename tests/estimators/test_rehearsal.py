@@ -152,6 +152,19 @@ def test_an_error_at_the_end_of_a_fit_costs_nothing():
 
 
 @pytest.mark.usefixtures("not_rehearsed_yet")
+def test_a_refit_that_breaks_at_its_end_leaves_nothing_of_the_earlier_one(monkeypatch):
+    model = Mean(random_state=0).fit(X)
+
+    def interrupted(self, facts, result):
+        if self is model:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Mean, "_finish", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
 def test_what_a_rehearsal_warns_of_is_not_heard():
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")

@@ -124,7 +124,7 @@ _METHODS = {
     "PrivateWassersteinBarycenter": ("auto", "coreset", "pyramid", "clusters", "subspace"),
     "SubsampledBarycenter": ("auto", "coreset", "pyramid", "clusters", "subspace"),
     "CoresetBarycenter": ("perturbation", "projected"),
-    "PrivateDomainAdapter": ("self_training", "class_means", "moments", "sketch"),
+    "PrivateDomainAdapter": ("self_training", "moments"),
     "DPSlicedWasserstein": ("sketch", "scalar"),
     "JLTransformer": ("gaussian", "sparse", "hadamard"),
 }  # fmt: skip

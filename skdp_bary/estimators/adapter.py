@@ -23,14 +23,7 @@ from ..parameters import (
 )
 from ..privacy.noise import public_generator
 from ..values import column_names
-from .adapter_methods import (
-    Adapted,
-    ClassMeans,
-    MeanShift,
-    MomentsMethod,
-    SelfTraining,
-    SketchMethod,
-)
+from .adapter_methods import Adapted, MeanShift, MomentsMethod, SelfTraining
 from .adapter_source import RowClassifier, check_views_signature, read_source
 from .base import BasePrivateEstimator, fitted_alone
 
@@ -42,13 +35,9 @@ if TYPE_CHECKING:
 
 # PrivateDomainAdapter: a classifier for private rows, from public rows with labels.
 
-_METHODS = {
-    "self_training": SelfTraining(),
-    "class_means": ClassMeans(),
-    "moments": MomentsMethod(),
-    "sketch": SketchMethod(),
-}
+_METHODS = {"self_training": SelfTraining(), "moments": MomentsMethod()}
 _WITHOUT_VIEWS = MeanShift()
+_NEEDS_DELTA = "What is released of private rows has Gaussian noise."
 _GOOD_SOURCE = 0.9  # accuracy below which a fit warns
 
 
@@ -74,16 +63,13 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         shape (n_rows, 8): uniform numbers in [0, 1), a public function of the row, in place of a
         random generator. Called after `row_map`, by ``method="self_training"``.
 
-    method : {"self_training", "class_means", "moments", "sketch", "none", "auto"}, \
-default="self_training"
+    method : {"self_training", "moments", "none", "auto"}, default="self_training"
         Queries on the private rows:
 
         - "self_training": noisy sums of clipped gradients, by which predictions for views of a row
           come to agree with the row's. Without `views` the source is shifted by a noisy mean;
-        - "class_means": rounds of noisy means of the rows next to each class;
         - "moments": mean and covariance of the leading features, and the optimal transport map
           between Gaussians;
-        - "sketch": noisy quantiles of slices, which the source features are moved to;
         - "none": the private rows are not read and nothing is charged;
         - "auto": "self_training" if it helps on the public pairs given to ``fit``, else "none".
 
@@ -95,8 +81,7 @@ default="self_training"
         it, down to 0, where the private rows may have other shares.
 
     max_iter : int or None, default=None
-        Steps of "self_training" or rounds of "class_means", each of which reads the private rows
-        once. None: 150 steps or 6 rounds.
+        Steps of "self_training", each of which reads the private rows once. None: 150.
 
     block_rows : int, default=1
         Private rows handed at once to `row_map`, `views` and `estimator`. With 1 no row can
@@ -108,8 +93,8 @@ default="self_training"
         Privacy loss of one fit.
 
     delta : float, default=1e-6
-        Failure probability of the guarantee, much smaller than one over the number of people. It
-        may be 0 for "class_means".
+        Failure probability of the guarantee, above 0 and much smaller than one over the number of
+        people.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None
         Public domain that rows are clipped to first. None: they are used as they are, because
@@ -163,11 +148,11 @@ default="self_training"
         stated. A person is a row of `X_target`, or all rows with one value of ``groups``. The
         source is public.
     Mechanism
-        RoundedGaussian, or with ``delta=0`` DiscreteLaplace for ``method="class_means"``.
+        RoundedGaussian.
     Sensitivity
         A person's gradient is clipped to a public norm C after averaging over its views: C when it
         joins, 2 C when it is replaced. A count of predicted classes changes by one, or by the root
-        of two. Moments, means and quantiles are of clipped features, as for the other estimators.
+        of two. Moments and means are of clipped features, as for the other estimators.
     Budget
         All steps, and the count where it is estimated, cost (epsilon, delta) together.
     Released
@@ -202,6 +187,7 @@ default="self_training"
     """
 
     _parameter_rules = PRIVACY_RULES | {
+        "delta": Number(0.0, 1.0, open_low=True, open_high=True, note=_NEEDS_DELTA),
         "estimator": Having(
             "an estimator with transform or predict_proba", ("transform", "predict_proba")
         )
@@ -222,9 +208,7 @@ default="self_training"
         *,
         row_map: Callable[..., ArrayLike] | None = None,
         views: Callable[..., Any] | None = None,
-        method: Literal[
-            "self_training", "class_means", "moments", "sketch", "none", "auto"
-        ] = "self_training",
+        method: Literal["self_training", "moments", "none", "auto"] = "self_training",
         hidden: int = 100,
         align: float = 1.0,
         max_iter: int | None = None,
@@ -411,7 +395,6 @@ default="self_training"
                 "method must not be 'none' for a plan, which releases nothing. Pass for example "
                 "method='self_training'."
             )
-        self._method().check(self)
         return self._method().shares(self)
 
     def _rehearsal_key(self, *public):

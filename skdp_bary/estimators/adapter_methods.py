@@ -1,4 +1,4 @@
-"""The ways to adapt: mean shift, class means, marginals, self-training."""
+"""The ways to adapt: mean shift, moments, self-training."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,21 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from ..geometry.domains import Ball
-from ..geometry.lattices import SliceLattice, public_directions
 from ..privacy.mechanisms import ADD_REMOVE
-from ..queries.clusters import ClippedMeans, digits_of
-from ..queries.frames import Frame
 from ..queries.maps import FeaturesOf
 from ..queries.networks import ClippedGradients, HeadFrame, HeadPoint, PredictedClasses
 from ..queries.sizes import Moments, symmetric
-from ..queries.slices import MOST_PERSONS, ProjectedQuantiles
-from ..transport.measures import monotone_rows, sliced_gradient
 from .adapter_source import MOMENTUM, TUNED, Head, cosine
-from .comparison import block_count
-from .noisy_means import NoisyMeans, shrink_rows, softmax
+from .noisy_means import shrink_rows, softmax
 
-# The interface of the ways to adapt, and the simplest of them.
+# A way to adapt says what is released of the private rows, and computes the head from it: its
+# ``shares(estimator)`` are the steps, in order, and the share of the budget of each, and its
+# ``questions(estimator, source, facts)`` asks them, and returns what was Adapted.
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,26 +33,7 @@ class Adapted:
     frequencies: np.ndarray | None = None
 
 
-class AdapterMethod:
-    """A way to adapt: what is released of the private rows, and the head computed from it.
-
-    ``shares(estimator)`` returns the steps, in order, and the share of the budget of each.
-    ``questions(estimator, source, facts)`` asks them, and returns what was Adapted. Methods see
-    public facts and releases, never a row.
-    """
-
-    needs_gaussian = True
-
-    def check(self, estimator):
-        """Raise for parameters that this method cannot use."""
-        if self.needs_gaussian and estimator.delta == 0:
-            raise ValueError(
-                f"delta must be above zero for method={estimator.method!r}, which adds Gaussian "
-                "noise, got 0. Pass for example delta=1e-6, or method='class_means'."
-            )
-
-
-class MeanShift(AdapterMethod):
+class MeanShift:
     """Move the source by the difference of the means, shrunken: what is done without views."""
 
     def shares(self, estimator):
@@ -98,136 +74,39 @@ def counted_mass(released, facts):
     return max(float(released.values[0][0]) / facts.units, 1.0)
 
 
-# Adapting by class means: rounds of private Lloyd steps between the classes of the source.
+# Adapting by moments: the source is moved to what is released of the private features.
 
 
-class ClassMeans(AdapterMethod):
-    """Follow the class means of the source in the space that separates them best.
-
-    In the space of linear discriminants, whitened so that classes have unit covariance, a row
-    belongs to the nearest class mean. Every round releases, class by class, how many rows there are
-    and how far they lie off the mean, and moves the means.
-    """
-
-    needs_gaussian = False
-
-    def shares(self, estimator):
-        """Return the rounds."""
-        rounds = estimator.max_iter or TUNED.rounds
-        return {f"round_{i}": 1.0 / rounds for i in range(1, rounds + 1)}
-
-    def questions(self, estimator, source, facts):
-        """Follow the means, move the source rows of every class with its mean, and refit."""
-        axes, start = discriminants(source)
-        means, pure = start, estimator.delta == 0
-        for i in range(1, (estimator.max_iter or TUNED.rounds) + 1):
-            reach = 2.0 * (float(np.sqrt((means**2).sum(axis=1)).max()) + TUNED.class_radius)
-            ball = Ball(np.zeros(means.shape[1]), reach)
-            frame = Frame(ball, ball.center, digits_of(facts.units).rows)
-            radii, kind = np.full(len(means), TUNED.class_radius), (facts.units, facts.total_public)
-            query = ClippedMeans(frame, means, radii, TUNED.class_shares, pure, *kind)
-            released = yield f"round_{i}", FeaturesOf(source.features, axes, query)
-            # the means after a round: shrunken steps, small masses taken for larger ones
-            read = query.read(released)
-            floor = TUNED.least_class_mass * facts.size / len(read.mass)
-            means = NoisyMeans(query.used_centers, read, max(floor, 1.0))
-            means = means.asked + shrink_rows(means.steps, means.noise)
-        back = (means - start) @ linalg.pinv(axes).T
-        moved = source.tables + back[source.codes].astype(np.float32)
-        return Adapted(source.refit(moved))
-
-
-def discriminants(source):
-    """Whitened discriminants of the source, one per line, and the class means on them."""
-    features = source.tables[0].astype(np.float64)
-    means = np.stack([features[source.codes == c].mean(axis=0) for c in range(source.n_classes)])
-    within = features - means[source.codes]
-    covariance = within.T @ within / len(features)
-    spread = np.trace(covariance) / len(covariance) or 1.0  # none where the rows are all alike
-    covariance += TUNED.ridge * spread * np.eye(len(covariance))
-    values, vectors = linalg.eigh(covariance)
-    white = (vectors / np.sqrt(values)) @ vectors.T
-    middle = means.mean(axis=0)
-    _, _, axes = linalg.svd((means - middle) @ white, full_matrices=False)
-    width = min(source.n_classes - 1, len(covariance))
-    axes = axes[:width] @ white
-    return axes, means @ axes.T
-
-
-# Adapting by marginals: the source is moved to what is released of the private features.
-
-
-class Marginals(AdapterMethod):
-    """Base: move the leading source coordinates, then train the head a little more.
-
-    ``moved(here, axes, radius, features, facts)`` asks, and returns where the coordinates of source
-    rows go: `here`, of shape (n_rows, n_axes), along `axes`, of shape (n_axes, n_features). Private
-    coordinates are clipped to the length `radius`.
-    """
-
-    def questions(self, estimator, source, facts):
-        """Ask where the coordinates of source rows go, move every source table alike and refit."""
-        axes = source.axes[: TUNED.leading_axes]
-        shape = source.tables.shape
-        flat = source.tables.reshape(-1, shape[2]).astype(np.float64)
-        here = flat @ axes.T
-        radius = clipping_radius(here[: shape[1]])  # of rows, without their views
-        there = yield from self.moved(here, axes, radius, source.features, facts)
-        moved = flat + (there - here) @ axes
-        return Adapted(source.refit(moved.reshape(shape).astype(np.float32)))
-
-
-class MomentsMethod(Marginals):
+class MomentsMethod:
     """Mean and covariance of the leading coordinates, and the Gaussian optimal transport map."""
 
     def shares(self, estimator):
         """Return the one step: both moments are one release."""
         return {"moments": 1.0}
 
-    def moved(self, here, axes, radius, features, facts):
-        """Apply the map between the Gaussians of the source and of the release."""
+    def questions(self, estimator, source, facts):
+        """Ask for the moments, move every source table by the map to them, and refit."""
+        axes = source.axes[: TUNED.leading_axes]
+        shape = source.tables.shape
+        flat = source.tables.reshape(-1, shape[2]).astype(np.float64)
+        here = flat @ axes.T
+        radius = clipping_radius(here[: shape[1]])  # of rows, without their views
         share = TUNED.mean_share
         weights = (1.0, 2.0 / math.sqrt(share), math.sqrt(2.0 / (1.0 - share)))
         query = moments_query(radius, axes, facts, "pooled", weights)
-        released = yield "moments", FeaturesOf(features, axes, query)
+        released = yield "moments", FeaturesOf(source.features, axes, query)
         unit = query.step
         persons = counted_mass(released, facts) * facts.units
         mean = released.values[1][0] * (unit / persons)
         second = symmetric(released.values[2][0], released.values[3][0]) * (unit**2 / persons)
-        middle = here.mean(axis=0)
-        centered = here - middle
+        centered = here - here.mean(axis=0)
         before = centered.T @ centered / len(here)
         scale = np.sqrt(np.maximum(np.diag(before), 1e-12))
         after = (second - np.outer(mean, mean)) / np.outer(scale, scale)
         matrix = gaussian_map(before / np.outer(scale, scale), after)
-        return mean + ((centered / scale) @ matrix.T) * scale
-
-
-class SketchMethod(Marginals):
-    """One released sketch of slices, which the source coordinates follow for some sweeps.
-
-    The gradient is that of the public side; the private side is the released sketch.
-    """
-
-    def shares(self, estimator):
-        """Return the one step."""
-        return {"sketch": 1.0}
-
-    def moved(self, here, axes, radius, features, facts):
-        """Follow the released quantiles; on a tight frame a common shift takes one sweep."""
-        directions = public_directions("tight", None, len(axes))
-        lattice = SliceLattice(Ball(np.zeros(len(axes)), radius), directions)
-        n_min = None if facts.total_public else (min(facts.size, MOST_PERSONS),)
-        n_quantiles = block_count(facts.size, facts, lattice)
-        query = ProjectedQuantiles(lattice, n_min, 1, facts.units, n_quantiles)
-        released = yield "sketch", FeaturesOf(features, axes, query)
-        persons = counted_mass(released, facts) if n_min is None else n_min[0]
-        quantiles = monotone_rows(query.means(released.values[-1][0], persons))
-        points = here.copy()
-        rate = 0.5 * points.size
-        for _ in range(TUNED.sweeps):
-            points -= rate * sliced_gradient(points, lattice.directions, quantiles)[1]
-        return points
+        there = mean + ((centered / scale) @ matrix.T) * scale
+        moved = flat + (there - here) @ axes
+        return Adapted(source.refit(moved.reshape(shape).astype(np.float32)))
 
 
 def gaussian_map(before, after):
@@ -293,7 +172,7 @@ class Anchor:
         return HeadPoint(_mean_outer(behind, coordinates), _mean_outer(errors, hidden))
 
 
-class SelfTraining(AdapterMethod):
+class SelfTraining:
     """Steps of gradient descent, each with a noisy sum of clipped gradients of private rows."""
 
     def shares(self, estimator):

@@ -393,17 +393,9 @@ class AdapterTuning:
     quantile: float = 0.95  # of the norms of source rows,
     room: float = 1.25  # ... times this: where features are clipped, against noise
     shift_shares: tuple = (0.33, 1.0, 1.0)  # relative noise of mass and sum, without views
-    leading_axes: int = 30  # of the features, that moments and slices are of: detail against noise
+    leading_axes: int = 30  # of the features, that moments are of: detail against noise
     mean_share: float = 0.3  # of mu**2; the second moment has the rest
     floor: float = 0.05  # of the source variance: noise may leave less along an axis, or none
-    sweeps: int = 30  # along the released slices: fit against time
-
-    # class means
-    rounds: int = 6  # better places against noisier rounds
-    class_radius: float = 6.0  # where rows are clipped; classes have unit covariance
-    class_shares: tuple = (0.3, 1.0)  # of the precision: masses and sums
-    least_class_mass: float = 0.2  # of an equal share: smaller masses are mostly noise
-    ridge: float = 1e-3  # of the mean variance, added to the covariance of the classes
 
     # self-training
     steps: int = 150  # fit against noisier steps

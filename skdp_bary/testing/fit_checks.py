@@ -232,8 +232,10 @@ def check_drawn_noise_adds_up_to_the_charge(estimator):
                 released = record.released
                 if released.mechanism.is_gaussian:
                     mu_squared += _worst(record.sensitivity.l2_squared, released.scales, 2)
-                else:
+                elif released.mechanism.is_pure:
                     epsilon += _worst(record.sensitivity.l1, released.scales, 1)
+                else:  # a race among sets, which draws no noise of a scale
+                    require(released.query.picks, f"{released.mechanism} has an unknown loss.")
             _require_paid(epsilon, mu_squared, accountant.entries, n_features)
 
 

@@ -158,9 +158,7 @@ _PRIVATE = {
 _AUDITED = {
     "CoresetBarycenter": [CoresetBarycenter(1, n_init=1, n_rounds=1, bounds=(0, 1), n_hint=60)],
     "DPSlicedWasserstein": [DPSlicedWasserstein(2, bounds=(0, 1), n_quantiles=3)],
-    "PrivateDomainAdapter": [
-        AdapterOnPublicSource(method="class_means", max_iter=1, hidden=2, n_hint=60)
-    ],
+    "PrivateDomainAdapter": [AdapterOnPublicSource(hidden=2, n_hint=60)],
     "LevelwiseEMDHeatmap": [LevelwiseEMDHeatmap(bounds=(0, 1), resolution=2, method="laplace")],
     "PrivateEMDHeatmap": [PrivateEMDHeatmap(bounds=(0, 1), resolution=2)],
     "SubsampledBarycenter": [SubsampledBarycenter(1, n_init=1, bounds=(0, 1), n_hint=60)],

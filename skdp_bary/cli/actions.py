@@ -213,7 +213,7 @@ def _in_numbers(result):
     return (
         f"two-sample test: p={result.pvalue:.4g}\n"
         f"distance={result.distance:.4g}, 95 % interval {low:.4g} to {high:.4g} (0: one law; at "
-        "most 1.41)"
+        "most 1.41; 0 is in the interval exactly if p is above 0.05)"
     )
 
 

@@ -14,9 +14,10 @@ from ..queries.slices import MOST_PERSONS, ClassSizes
 
 # Outcomes of comparisons of two samples, and their laws where the samples have one law.
 
-_GRID = 81  # distances that an interval is searched among
+_ERROR = 0.05  # of an interval, and the p-value at which it leaves 0 out
 TWO_SIDED = 1.96  # standard deviations that hold 95 % of a Gaussian
 _FARTHEST = 2.0**0.5  # two means of phi
+_GRID = np.linspace(0.0, _FARTHEST, 81)[:, None]  # distances that an interval is searched among
 _LEAST_TRACE = 1e-4  # so that no law is that of a single point
 
 
@@ -35,7 +36,8 @@ class SampleComparison:
         Estimated distance of the two distributions, corrected for noise and chance: that of
         the means of features of norm one: 0 for one distribution, sqrt(2) at most.
     interval : tuple of float
-        Distances that agree with the statistic, at 95 %.
+        Distances that agree with the statistic, at 95 %: 0 is among them exactly if `pvalue` is
+        above 0.05.
     null : ndarray of shape (n_resamples,)
         The simulated statistics.
     """
@@ -161,17 +163,70 @@ def compare_means(gap, law, n_draws, rng):
     mean, std = law.draw(n_draws, rng)
     chance = rng.gamma((mean / std) ** 2) * std**2 / mean
     noise = gap.noise(n_draws, rng)
-    null = np.sqrt(chance) + noise
     # along a line the difference of laws varies by no more than the norm of the covariance says
     across = np.sqrt(std / np.sqrt(2.0)) * rng.standard_normal(n_draws)
-    grid = np.linspace(0.0, _FARTHEST, _GRID)[:, None]
-    drawn = np.sqrt(np.maximum(grid**2 + 2.0 * grid * across + chance, 0.0)) + noise
-    # where noisily increasing quantiles reach the released distance; an end if they never do
-    curves = np.maximum.accumulate(np.quantile(drawn, [0.975, 0.5, 0.025], axis=1), axis=1)
-    low, middle, high = (float(np.interp(gap.value, curve, grid[:, 0])) for curve in curves)
-    pvalue = (1 + int((null >= gap.value).sum())) / (1 + n_draws)
-    distance = min(max(middle, low), high)
-    return SampleComparison(gap.value, pvalue, distance, (low, high), null)
+    return compare_distances([(gap.value, chance, across)], noise)
+
+
+def compare_distances(parts, noise=0.0):
+    """Compare distances of samples with those that chance gives samples of one distribution.
+
+    Parameters
+    ----------
+    parts : list of (float, ndarray of shape (n_draws,), ndarray of shape (n_draws,))
+        A distance; simulated squared distances of samples of one distribution; and how much of
+        each difference lies along that of the distributions. The first is reported. The others
+        are tested along with it, and are of some of its features.
+    noise : float or ndarray of shape (n_draws,)
+        Simulated noise of the distances.
+
+    Returns
+    -------
+    SampleComparison
+
+    Notes
+    -----
+    The interval inverts the test. So 0 is in it exactly if the p-value is above 0.05; at all other
+    distances half of the error is on each side.
+    """
+    drawn = [
+        np.sqrt(np.maximum(_GRID**2 + 2.0 * _GRID * across + chance, 0.0)) + noise
+        for _, chance, across in parts
+    ]
+    values, null = [value for value, *_ in parts], np.stack([each[0] for each in drawn], axis=1)
+    pvalue, above = _smallest(np.array(values), null)
+    middle, high = (
+        _reached(values[0], np.quantile(drawn[0], q, axis=1)) for q in (0.5, _ERROR / 2.0)
+    )
+    low = 0.0
+    if pvalue <= _ERROR:
+        for value, each in zip(values, drawn, strict=True):
+            curve = np.quantile(each, 1.0 - (1 + above) / (2.0 * len(null)), axis=1)
+            curve[0] = np.sort(each[0])[-1 - above]
+            low = max(low, _reached(value, curve))
+    high = max(high, low)
+    return SampleComparison(values[0], pvalue, min(max(middle, low), high), (low, high), null[:, 0])
+
+
+def _reached(value, curve):
+    """Return the distance at which noisily increasing quantiles reach a value; an end if never."""
+    return float(np.interp(value, np.maximum.accumulate(curve), _GRID[:, 0]))
+
+
+def _smallest(observed, simulated):
+    """Return the p-value of the smallest of several p-values, by the same draws.
+
+    Also return by how many draws at most one of several statistics may be reached, so that this
+    p-value is at most 0.05.
+    """
+    ordered, count = np.sort(simulated, axis=0), len(simulated)
+    own, drawn = count, np.full(count, count)
+    for column, value in enumerate(observed):
+        own = min(own, count - np.searchsorted(ordered[:, column], value, side="left"))
+        ranks = count - np.searchsorted(ordered[:, column], simulated[:, column], side="left")
+        drawn = np.minimum(drawn, ranks)
+    most = int(_ERROR * (1 + count)) - 1  # of draws that look as far apart
+    return (1 + int((drawn <= own).sum())) / (1 + count), int(np.sort(drawn)[most]) - 1
 
 
 # The tuned numbers of private slices, and what each of them trades.

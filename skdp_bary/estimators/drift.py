@@ -20,7 +20,7 @@ from ..queries.slices import WavesOf
 from ..rows.opening import warn
 from ..values import read_points, read_rows
 from .base import BasePrivateEstimator
-from .comparison import TUNED, TWO_SIDED, SampleComparison
+from .comparison import TUNED, SampleComparison, compare_distances
 from .notices import rounded_up
 
 if TYPE_CHECKING:
@@ -177,16 +177,16 @@ class PrivateDriftSketch(BasePrivateEstimator):
         # differences of each group of waves are tested, and of all together
         parts = [np.tile(scales == group, 2) for group in np.unique(scales)]
         parts = parts if len(parts) == 1 else [np.ones(len(gap), dtype=bool), *parts]
-        observed = np.array([(gap[part] ** 2).sum() for part in parts])
-        simulated = np.stack([(drawn[:, part] ** 2).sum(axis=1) for part in parts], axis=1)
-        square = float((gap**2).sum() - np.trace(law))
-        # a quadratic form of a Gaussian with mean g and covariance L: 2 tr(L^2) + 4 g'Lg
-        std = np.sqrt(max(2.0 * (law**2).sum() + 4.0 * gap @ law @ gap, 0.0))
-        ends = np.sqrt(np.maximum(square + np.array([-1, 0, 1]) * TWO_SIDED * std, 0.0))
-        low, middle, high = map(float, ends)
-        pvalue, null = _smallest(observed, simulated), np.sqrt((drawn**2).sum(axis=1))
-        statistic = float(np.sqrt((gap**2).sum()))
-        return SampleComparison(statistic, pvalue, middle, (low, high), null)
+        sums = []
+        for part in parts:
+            distance = float(np.sqrt((gap[part] ** 2).sum()))
+            chance = (drawn[:, part] ** 2).sum(axis=1)
+            # along the gap; shrunk covariances say too little of it, and their norm too much
+            along = gap[part] / (distance or 1.0)
+            own = law[np.ix_(part, part)]
+            across = np.sqrt(0.75 * (along @ own @ along) + 0.25 * np.linalg.norm(own))
+            sums.append((distance, chance, across * rng.standard_normal(n_resamples)))
+        return compare_distances(sums)
 
     def contrast(
         self,
@@ -356,19 +356,6 @@ class WaveMoments:
     def weight(self):
         """What the covariance of this side counts in a pooled one."""
         return 1.0 / (self.second_sd**2 + _CHANCE / self.persons)
-
-
-def _smallest(observed, simulated):
-    """Return the p-value of the smallest of several p-values, by the same draws."""
-    ordered = np.sort(simulated, axis=0)
-    count = len(simulated)
-    own, drawn = 1.0, np.ones(count)
-    for column, value in enumerate(observed):
-        above = count - np.searchsorted(ordered[:, column], value, side="left")
-        own = min(own, (1 + above) / (1 + count))
-        ranks = count - np.searchsorted(ordered[:, column], simulated[:, column], side="left")
-        drawn = np.minimum(drawn, ranks / count)
-    return (1 + int((drawn <= own).sum())) / (1 + count)
 
 
 def _law_of_gap(ours, theirs, scales):

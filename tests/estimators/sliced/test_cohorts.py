@@ -98,6 +98,17 @@ def test_intervals_hold_the_distance():
     assert held >= 88
 
 
+@pytest.mark.parametrize("n_draws", [1, 18, 19, 999])
+def test_p_values_and_intervals_agree(n_draws):
+    """0 is in the interval exactly if the p-value is above 0.05; for p near 0.04 both were so."""
+    law = MeanLaw((NoisyNumber(400),) * 2, (400, 400), NoisyNumber(0.5), NoisyNumber(0.2), 1e9)
+    for value in np.linspace(0.0, 0.2, 101):
+        found = compare_means(NoisyNumber(value, 0.01), law, n_draws, np.random.default_rng(0))
+        low, high = found.interval
+        assert (low > 0) == (found.pvalue <= 0.05) and low <= found.distance <= high
+        assert found.pvalue == (1 + (found.null >= value).sum()) / (1 + n_draws)
+
+
 def test_intervals_of_many_persons_are_narrow_and_not_empty():
     sizes = (NoisyNumber(1e5),) * 2
     law = MeanLaw(sizes, (1e5, 1e5), NoisyNumber(0.5), NoisyNumber(0.2), 1e9)

@@ -27,6 +27,31 @@ def test_a_shift_is_found_and_nothing_is_not():
     assert same.pvalue > 0.05 and same.distance < drifted.distance
 
 
+def test_p_values_and_intervals_agree():
+    """Intervals of sketches that hardly differ held 0 in most tests with p below 0.05."""
+    said = []
+    for seed in range(24):
+        before, after = sketch(n=1000, seed=seed), sketch(0.05, n=1000, seed=seed + 100)
+        found = before.test(after, n_resamples=199, random_state=seed)
+        said.append(found.pvalue <= 0.05)
+        assert (found.interval[0] > 0) == said[-1]
+        assert found.interval[0] <= found.distance <= found.interval[1]
+    assert 4 < sum(said) < 24
+
+
+def test_intervals_hold_the_distance():
+    """Of the means of the same waves over many rows; 95 of 100 hold it."""
+    question, rows = _question(Box([-1.0] * 2, [1.0] * 2), 1, False), np.random.default_rng(0)
+    many = 0.3 * rows.standard_normal((100_000, 2))
+    means = [question.features(np.clip(many + shift, -1, 1)).mean(axis=0) for shift in (0, 0.05)]
+    true, held = np.linalg.norm(means[1] - means[0]), 0
+    for seed in range(40):
+        after = sketch(0.05, n=1000, seed=seed + 100)
+        low, high = sketch(n=1000, seed=seed).test(after, n_resamples=499, random_state=0).interval
+        held += low <= true <= high
+    assert held >= 35
+
+
 def test_public_rows_are_given_by_name():
     before, rows = sketch(), 0.3 * np.random.default_rng(5).standard_normal((2000, 2))
     assert before.test(public_rows=rows, n_resamples=199, random_state=0).pvalue > 0.05

@@ -6,7 +6,6 @@ import os
 import time
 import warnings
 from itertools import islice
-from numbers import Integral, Real
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +14,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.measure.published import PublishedMeasure
-from skdp_bary import BudgetAccountant, PrivateDriftSketch, PrivateMeasure, PrivateTwoSampleTest
-from skdp_bary.base import Count, Sensitivity
+from skdp_bary import BudgetAccountant, PrivateDriftSketch, PrivateMeasure
 from skdp_bary.geometry import Domain
-from skdp_bary.papers import ShuffleAnalyzer
 from tests.attack import (
     __main__,
-    bit_flips,
     black_box,
     borrowed,
     commands,
@@ -41,11 +37,10 @@ from tests.attack import (
 from tests.attack.neighbors import Neighbors
 from tests.attack.promises import Promise, Trial, repeated
 from tests.attack.runner import Line, merged, run_attacks
-from tests.attack.sensitivity import Search, searches
+from tests.attack.sensitivity import Search
 from tests.attack.suite import PROMISES
-from tests.inspection.test_replay import HalfStated, asking
 from tests.model_selection import row_independence
-from tests.privacy import test_ledger_crash, test_ledger_flips
+from tests.privacy import test_ledger_crash
 from tests.queries.reader_trials import csv_trial
 from tests.world import CsvFile, DiscreteLaplace, LevelCounts, RoundedGaussian, home, hostile_pairs
 
@@ -130,7 +125,7 @@ class ChargesFirst(PrivateMeasure):
 
 count_cells, read_batches, admit = LevelCounts.count, CsvFile.batches, BudgetAccountant._admit
 FILE, CENTERED = home("SqliteLedger").SqliteLedger, StandardScaler(with_std=False)
-NUMBERS, TWICE = home("PowerOfTwo"), "two releases for the price of one"
+TWICE = "two releases for the price of one"
 
 
 def trials(attempt, *given):
@@ -143,24 +138,11 @@ def climbing(rng):
     return (trial for _ in range(200) for trial in search.next())
 
 
-def several_labels(rng):
-    """One search of a setting with public labels, whose persons may have rows of two of them."""
-    divided = PrivateTwoSampleTest(
-        bounds=(0, 1), classes=[0, 1], n_min=30, n_resamples=9, neighbors="replace_one"
-    )
-    search = Search(divided.set_params(random_state=0), "persons", rng)
-    return (trial for _ in range(200) for trial in search.next())
-
-
 # an attack, in how many trials it says what, and what is planted: (where, name, value)
 PLANTED = {
     "journals are not tried": (
         *(trials(ledger_files.exchange), 12, "refused file was changed"),
         (FILE, "_check_journal", lambda self, side: None),
-    ),
-    "copies may be spent from": (
-        *(trials(ledger_files.rename), 60, ""),
-        (FILE, "_know_each_other", lambda self, mark, db: True),
     ),
     "repeated charges are the same": (
         *(receipts.put_back, 20, "verifies"),
@@ -169,10 +151,6 @@ PLANTED = {
     "a policy forgets what was spent": (
         *(policies.PROMISE.attack, 20, ""),
         (_policy.Book, "turn_to", forget),
-    ),
-    "one object alone is compared": (
-        *(parts.PROMISE.attack, 100, TWICE),
-        (home("Origin").Origin, "_shared_memory", lambda self, other: iter(())),
     ),
     "bytes of two layouts are not compared": (
         *(trials(parts.give_views_to_two_parts), 100, TWICE),
@@ -199,22 +177,13 @@ PLANTED = {
         *(trials(held.hold_the_same, [SMALL]), 60, "one fit"),
         (LevelCounts, "count", said_of_rows),
     ),
-    "half a sensitivity": (lambda rng: searches(rng, [asking(HalfStated)]), 60, "stated is"),
     "a bug in one corner": (climbing, 200, "", (LevelCounts, "count", more_around_a_place)),
-    "persons of two public labels": (
-        *(several_labels, 200, "stated"),
-        (home("open_rows").Rows, "persons_move_classes", False),
-    ),
     "rows that depend on their chunk": (
         *(trials(containers.lay_out_otherwise, [SMALL]), 30, "tree"),
         (LevelCounts, "count", more_in_long_chunks),
     ),
     "a fit that charges before it checks": (
         *(trials(borrowed.fit_odd_rows, [ChargesFirst()]), 30, ""),
-    ),
-    "a sensitivity of one unit less": (
-        *(borrowed.enumerate_neighbors, 2000, "stated"),
-        (Count, "sensitivity", lambda query, relation: Sensitivity(((0,),), ((0,),))),
     ),
     "a step that looks at all rows": (
         *(borrowed.PUBLIC_STEPS.attack, 30, "rows moved"),
@@ -225,19 +194,9 @@ PLANTED = {
         *(trials(borrowed.read_odd_file, [csv_trial]), 30, "rows were moved"),
         (CsvFile, "batches", moved_by_others),
     ),
-    "numbers of numpy are kept as they are": (
-        *(borrowed.ODD_TYPES.attack, 200, ""),
-        (home("PlainParameters"), "plain", lambda value: value),
-        (NUMBERS, "is_number", lambda value: isinstance(value, Real)),
-        (NUMBERS, "is_integer", lambda value: isinstance(value, Integral)),
-    ),
     "releases without a checksum": (
         *(damage.PROMISE.attack, 30, "made another release"),
         (home("VersionedPickle"), "checksum", lambda value: ""),
-    ),
-    "messages of other cells": (
-        *(trials(damage.damage_messages), 30, ""),
-        (ShuffleAnalyzer, "_require_whole_shares", lambda *_: None),
     ),
     "rows that cannot be written": (
         *(trials(commands.try_command, "generate", "--rows"), 200, "1 charges"),
@@ -260,11 +219,6 @@ PLANTED = {
     "a release before its charge": (
         *(killings.PROMISE.attack, 30, "without its charge"),
         (test_ledger_crash, "charge_and_release", release_and_charge),
-    ),
-    "a ledger that is not checked": (
-        *(bit_flips.flips, 400, "gave budget"),
-        (home("SqliteLedger"), "take_in", test_ledger_flips.trusting),
-        (FILE, "_check_file", lambda self, db: None),
     ),
 }
 

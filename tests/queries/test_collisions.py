@@ -114,18 +114,6 @@ def test_the_law_is_that_of_all_pairs(rows, planes):
     assert norm == np.floor(np.sqrt(expected) * 50 * FRACTION)
 
 
-def test_the_norm_of_cells_is_about_that_of_the_kernel(planes):
-    """In fifty features as in two: it sets how far equal cohorts are apart."""
-    for d in (2, 50):
-        X = 0.3 * np.random.default_rng(d).standard_normal((1500, d))
-        line = unit_planes(unit_slices(Box([-1.0] * d, [1.0] * d), slicing_directions(d)), 0.25)
-        K = kernel(line, X[:400])
-        K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
-        true = np.mean(K[~np.eye(400, dtype=bool)] ** 2)
-        trace, norm = (int(b[0]) / FRACTION / 1500 for b in answer(PairLaw(line), X, None)[1:])
-        assert np.sqrt(norm**2 - trace**2 / 1500) == pytest.approx(np.sqrt(true), rel=0.2)
-
-
 def test_few_are_filled_up_with_the_center(rows, slices, planes):
     X, y = rows
     filled = np.vstack([X, np.zeros((15, 2))]), np.append(y, [0] * 5 + [1] * 10)

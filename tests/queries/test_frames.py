@@ -106,17 +106,6 @@ def test_moved_rows_are_those_before_less_integers(width, kept, place):
     assert not (frame in chunk.memo and moved in chunk.memo)
 
 
-def test_rows_that_stay_are_moved_where_they_are():
-    width = 40
-    frame = Frame(domains(width)[0], np.zeros(width), 16, kept=True)
-    chunk = Chunk(rows_of(width), None, None)
-    list(frame.blocks(chunk, N))
-    integers = chunk.memo[frame][0]
-    list(frame.moved(np.full(width, 0.1)).blocks(chunk, N))
-    ((_, (moved, _)),) = chunk.memo.items()
-    assert moved is integers
-
-
 @every("far", [0.999, 1e9])
 def test_rows_moved_as_far_as_may_be_still_add_up_exactly(far):
     """A noisy mean may lie anywhere; products of rows must stay below 2**53 all the same."""

@@ -52,20 +52,17 @@ def test_centers_are_found_once_for_two_questions(monkeypatch):
     assert calls
 
 
-@every("kept, width", [(False, WIDTH), (True, 5)])
-def test_nothing_stays_where_integer_rows_do_not_or_are_short(kept, width):
+@every("kept, width, stopped", [(False, WIDTH, False), (True, 5, False), (True, WIDTH, True)])
+def test_nothing_stays_where_integer_rows_do_not_or_are_short(kept, width, stopped):
+    """Nor of a count that stops half way."""
     frame, centers, X = question(kept, width)
-    memo = {}
-    answer(ask(TotalSpread, frame, centers, 1), X, memo)
-    assert [key for key in memo if not isinstance(key, Frame)] == []
-
-
-def test_a_count_that_stops_half_way_leaves_nothing():
-    frame, centers, X = question()
-    memo = {}
-    blocks = labeled_blocks(ask(TotalSpread, frame, centers, 1), Chunk(X, None, None, memo), True)
-    next(blocks)
-    blocks.close()
+    memo, query = {}, ask(TotalSpread, frame, centers, 1)
+    if stopped:
+        blocks = labeled_blocks(query, Chunk(X, None, None, memo), True)
+        next(blocks)
+        blocks.close()
+    else:
+        answer(query, X, memo)
     assert [key for key in memo if not isinstance(key, Frame)] == []
 
 

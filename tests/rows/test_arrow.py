@@ -175,11 +175,6 @@ def test_an_older_polars_is_told_apart(monkeypatch):
         open_rows(pl.LazyFrame({"a": [1.0]}))
 
 
-def test_names_that_stand_twice_are_refused():
-    with pytest.raises(ValueError, match="several columns of one name: .'a'."):
-        open_rows(Capsule(arrow.Table.from_arrays([TABLE["a"], TABLE["b"]], names=["a", "a"])))
-
-
 REFUSED = {
     "string": ["1", "2"],
     "date32": [date(2020, 1, 1)],
@@ -229,10 +224,16 @@ def test_types_of_what_stands_beside(part, values, message):
             open_rows(given, **{part: "b"})
 
 
-def test_values_beside_a_stream_are_refused():
+def test_what_has_no_names_of_its_own_is_refused():
     for part in ("y", "groups", "sample_weight"):
         with pytest.raises(ValueError, match=f"{part} must be the name of a column of X"):
             open_rows(Capsule(TABLE), **{part: np.ones(6)})
+    with pytest.raises(ValueError, match="several columns of one name: .'a'."):
+        open_rows(Capsule(arrow.Table.from_arrays([TABLE["a"], TABLE["b"]], names=["a", "a"])))
+    with pytest.raises(ValueError, match="chunks must be tables, not tuples"):
+        open_rows([(X, None)], "label")
+    with pytest.raises(TypeError, match=r"such as database\.sql\('select"):
+        PrivateMeasure(bounds=(0, 1)).fit(pytest.importorskip("duckdb").connect())
 
 
 @every("bad", [None, np.nan, np.inf])
@@ -286,11 +287,6 @@ def test_schemas_recode_streams(make):
     assert parts[0].tobytes() == parts[1].tobytes()
 
 
-def test_tuples_have_no_columns_to_name():
-    with pytest.raises(ValueError, match="chunks must be tables, not tuples"):
-        open_rows([(X, None)], "label")
-
-
 @every("part", ["y", "groups"])
 def test_text_that_is_not_utf8_is_refused_without_quoting_it(part):
     words = arrow.array([b"known", b"Jos\xe9"], arrow.binary())
@@ -299,21 +295,6 @@ def test_text_that_is_not_utf8_is_refused_without_quoting_it(part):
     with pytest.raises(ValueError, match="text may quote rows and is not shown") as caught:
         PrivateMeasure(bounds=(0, 1), n_hint=5).fit(table, **{part: "who"})
     assert caught.value.__context__ is None
-
-
-def test_numbers_of_an_arrow_batch_are_copied_once(monkeypatch):
-    """They are put into a new array, which is kept as it is."""
-    made = []
-
-    def watched(X):
-        made.append(check_floats(X))
-        return made[-1]
-
-    check_floats = home("PartReader").check_floats
-    monkeypatch.setattr(home("PartReader"), "check_floats", watched)
-    reader = arrow.table({"a": [0.1, 0.2], "b": [0.3, 0.4]}).to_reader()
-    (read,) = open_rows(reader).source.read(0)
-    assert read.X is made[-1]
 
 
 @every("kind", ["array", "pandas", "with __array__"])
@@ -365,9 +346,3 @@ def test_queries_that_change_are_refused_before_the_charge(query):
     for query in (calm, quoted):
         model = PrivateMeasure(bounds=(0, 1), n_hint=9)
         assert model.fit(database.sql(query)).n_features_in_ == 2
-
-
-def test_a_connection_in_place_of_a_query_is_told_what_to_pass():
-    database = pytest.importorskip("duckdb").connect()
-    with pytest.raises(TypeError, match=r"such as database\.sql\('select"):
-        PrivateMeasure(bounds=(0, 1)).fit(database)

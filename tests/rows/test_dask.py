@@ -133,11 +133,7 @@ class TestDelayedChunks:
         assert found == integers(open_source(X, groups=np.arange(N) % 7), 1)
 
 
-IDS = {
-    "integers": rng.integers(60, size=N),
-    "strings": np.char.add("né ", rng.integers(60, size=N).astype(str)),
-    "huge": rng.integers(60, size=N).astype(np.uint64) + (1 << 63),
-}
+PEOPLE = rng.integers(60, size=N)
 
 
 LOW = [-2085204138429401052, -838663554466951795, 3, -1, -4289214879105171210]
@@ -146,7 +142,7 @@ HIGH = [6093429853142649967, -8105150779685806165, 0, 0, -4187961790455171307]
 
 class TestPersons:
     def test_processes_agree_about_who_is_who(self, client):
-        people = IDS["strings"]
+        people = np.char.add("né ", PEOPLE.astype(str))
         source = array_source(101, groups=da.from_array(people, chunks=101))
         assert integers(source) == in_memory(groups=people)
         frame = dd.from_pandas(LABELED.assign(who=people), npartitions=7)
@@ -177,17 +173,8 @@ class TestPersons:
         with pytest.raises(ValueError, match="must hold integers or strings"):
             open_source(da.from_array(X, chunks=(400, 3)), groups=da.from_array(bad, 400))
 
-    def test_an_index_in_order_needs_no_shuffle(self, one_thread, monkeypatch):
-        monkeypatch.delattr(home("gathered"), "gathered")
-        people = IDS["integers"]
-        frame = dd.from_pandas(LABELED.set_index(people).sort_index(), npartitions=6)
-        assert frame.known_divisions
-        source = frame_source(frame, groups=frame.index)
-        assert integers(source) == in_memory(groups=people)
-        assert source.count_persons() == 60
-
     def test_divisions_are_not_believed(self, one_thread):
-        frame = dd.from_pandas(LABELED.set_index(IDS["integers"]).sort_index(), npartitions=6)
+        frame = dd.from_pandas(LABELED.set_index(PEOPLE).sort_index(), npartitions=6)
         wrong = dd.from_delayed(frame.to_delayed()[::-1], divisions=frame.divisions)
         with pytest.raises(ValueError, match="outside the divisions"):
             integers(frame_source(wrong, groups=wrong.index))
@@ -199,12 +186,6 @@ def named(X, y=None, groups=None, sample_weight=None):
 
 
 class TestNames:
-    def test_the_index_may_be_named(self):
-        frame = dd.from_pandas(FRAME.rename_axis("who"), npartitions=3)
-        rows, _, groups, _ = named(frame, groups="who")
-        assert list(rows.columns) == list(FRAME.columns)
-        assert groups.known_divisions
-
     def test_what_is_not_there(self):
         with pytest.raises(ValueError, match="groups='ww' is no column.*groups='w'"):
             named(dd.from_pandas(FRAME, npartitions=1), groups="ww")
@@ -248,16 +229,6 @@ class TestWhatTravels:
         assert len(sent) == 3
         for word in (b"accountant", b"somebody", b"_noise", b"Generator", b"epsilon", b"_ledger"):
             assert not any(word in each for each in sent)
-
-    def test_merging_is_a_tree_of_eight(self, one_thread, monkeypatch):
-        sizes, answers = [], DaskSource.answers
-
-        def spy(self, count, merge):
-            return answers(self, count, lambda few: sizes.append(len(few)) or merge(few))
-
-        monkeypatch.setattr(DaskSource, "answers", spy)
-        world.integers(ClippedSum(1.2, 3), world.rows(da.from_array(X, chunks=(10, 3))))
-        assert max(sizes) == 8 and sum(sizes) == 101 + 13 + 2
 
 
 def test_errors_of_workers_reach_the_caller(client):

@@ -3,7 +3,6 @@
 import os
 import stat
 import tempfile
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from skdp_bary import BudgetAccountant, PrivateMeasure, SortedPersons, SpilledPe
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.world import home, open_source
 
-grouping, spill = home("declared"), home("Spill")
+spill = home("Spill")
 
 KINDS = {"sorted": SortedPersons(), "spilled": SpilledPersons(n_parts=3)}
 
@@ -130,28 +129,6 @@ def test_files_are_closed_when_a_search_ends(opened, tmp_path):
     assert all(file.closed for file in opened)
     with pytest.raises(ValueError, match="reads the rows in every trial"):
         clone(search).fit(iter(chunks), groups=SpilledPersons(folder=tmp_path, n_parts=2))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_memory_does_not_grow_with_the_rows(kind, monkeypatch):
-    monkeypatch.setattr(spill, "_LEAST_ROWS", 1 << 12)
-
-    def peak(n_chunks):
-        def chunks():
-            for i in range(n_chunks):
-                yield np.full((4096, 8), 0.5), None, None, 2048 * i + np.arange(4096) // 2
-
-        source = open_source(chunks, groups=KINDS[kind] if kind == "sorted" else many)
-        tracemalloc.start()
-        n_rows = sum(len(chunk.X) for chunk in source.read(0))
-        _, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        source.close()
-        assert n_rows == 4096 * n_chunks
-        return most
-
-    many = SpilledPersons(n_parts=16)
-    assert peak(16) < 1.5 * peak(4) if kind == "sorted" else peak(16) < 4096 * 16 * 8 * 8 / 2
 
 
 @pytest.mark.parametrize("rule", KINDS.values(), ids=KINDS)

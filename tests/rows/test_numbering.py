@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cases import every
-from tests.world import home, number_objects, number_values
+from tests.world import number_objects, number_values
 
 
 def assert_same_parts(found, ids):
@@ -52,14 +52,3 @@ def test_texts(plain, more, arrow, monkeypatch):
 )
 def test_texts_beside_bytes_and_other_objects_are_told_apart(ids, numbers):
     assert number_objects(np.array(ids, dtype=object)).tolist() == numbers
-
-
-def test_short_integers_whose_differences_overflow():
-    ids = np.random.default_rng(0).integers(-100, 101, size=3000).astype(np.int8)
-    assert (number_values(ids) == np.unique(ids, return_inverse=True)[1]).all()
-
-
-def test_few_texts_do_not_import_arrow(monkeypatch):
-    monkeypatch.delitem(sys.modules, "pyarrow", raising=False)
-    assert home("number_values")._by_arrow(np.array(["a", "b"])) is None
-    assert "pyarrow" not in sys.modules

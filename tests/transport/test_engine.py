@@ -1,8 +1,5 @@
 """The engine behind exact transport: what it keeps true, and what the certificate sees."""
 
-import os
-import sys
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -21,7 +18,6 @@ from tests.world import (
 balancing = home("Balancing")
 certificate = home("certify")
 exact = home("solve_problem")
-kept = home("is_kept")
 levels = home("solve_levels")
 
 SHAPES = (
@@ -123,22 +119,6 @@ def test_windows_and_items_grow_where_more_are_needed(engine_only, monkeypatch):
     assert "Items" in grown
 
 
-def test_misleading_potentials_are_dropped_and_good_ones_used(engine_only, monkeypatch):
-    problem = problem_of("tight clusters", 6000, 20, 2, 2)
-    found = exact.solve_problem(problem)
-    solved = []
-    balanced = levels.Level.balanced
-    monkeypatch.setattr(
-        levels.Level,
-        "balanced",
-        lambda self, *given: solved.append(len(self.labels)) or balanced(self, *given),
-    )
-    assert exact.solve_problem(problem, found.potentials).cost == pytest.approx(found.cost)
-    assert solved == [6000]
-    exact.solve_problem(problem, found.potentials + np.random.default_rng(0).random(20))
-    assert len(solved) > 2
-
-
 def test_the_next_atom_and_its_margin_are_those_of_sorting():
     rng = np.random.default_rng(3)
     points, atoms, potentials = rng.random((2500, 7)), rng.random((30, 7)), 0.1 * rng.random(30)
@@ -150,23 +130,6 @@ def test_the_next_atom_and_its_margin_are_those_of_sorting():
     np.testing.assert_allclose(costs[rows, others], second, atol=1e-13)
     np.testing.assert_allclose(margins, second - first, atol=1e-13)
     assert np.all(labels != others)
-
-
-def test_a_step_of_newton_leaves_far_less_to_move_in_many_dimensions():
-    problem = problem_of("uniform", 6000, 20, 8, 4)
-    potentials = levels.solve_levels(problem, None).potentials
-    near = potentials + 0.01 * np.random.default_rng(0).standard_normal(20)
-    here = levels.Level(problem, near)
-    before = levels.mass_to_move(here._excess(here.points.labels(problem.atoms, near, 2.0)))
-    assert before > 0.01 and levels.mass_to_move(here.excess) < 0.4 * before
-
-
-@pytest.mark.parametrize("shape", ["tight clusters", "unequal"])
-def test_steps_that_mislead_are_not_taken(monkeypatch, shape):
-    problem = problem_of(shape, 6000, 20, 8, 4)
-    monkeypatch.setattr(levels, "newton_step", lambda *given: np.linspace(-1.0, 1.0, 20))
-    here = levels.Level(problem, np.zeros(20))
-    assert not here.potentials.any()
 
 
 def test_samples_in_many_dimensions_may_lack_what_is_noise_and_all_points_nothing():
@@ -206,20 +169,6 @@ def test_units_add_up_and_rounding_is_spread(weights):
     assert units.sum() == certificate.UNITS and units.min() >= 0
     exactly = weights / weights.sum() * certificate.UNITS
     assert np.abs(units - exactly).max() <= 2.0 + 1e-15 * certificate.UNITS
-
-
-def test_compiled_code_is_found_beside_its_source_unless_older(tmp_path):
-    source, folder = tmp_path / "search.py", tmp_path / "__pycache__"
-    source.touch()
-    folder.mkdir()
-    assert not kept.is_kept.__wrapped__(source, "balance")
-    version = f"{sys.version_info.major}{sys.version_info.minor}"
-    index = folder / f"search.balance-12.py{version}.nbi"
-    index.touch()
-    assert kept.is_kept.__wrapped__(source, "balance")
-    assert not kept.is_kept.__wrapped__(source, "other")
-    os.utime(index, (0, 0))
-    assert not kept.is_kept.__wrapped__(source, "balance")
 
 
 def test_without_a_place_to_keep_code_it_is_compiled_in_the_process(monkeypatch, caplog):

@@ -150,16 +150,6 @@ def test_every_kernel_gives_the_certified_optimum(small_worth_it, n_features):
     assert result.cost == pytest.approx(costs[n_features], rel=1e-10)
 
 
-def test_few_points_do_not_load_numba(monkeypatch):
-    def fail():
-        raise AssertionError("loaded")
-
-    monkeypatch.setattr(choice, "_compiled", fail)
-    assert choice.kernel_for(100) is PLAIN
-    with pytest.raises(AssertionError, match="loaded"):
-        choice.kernel_for(10**6)
-
-
 def test_without_numba_the_plain_kernel_serves(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     for name in ("boxes", "shares"):

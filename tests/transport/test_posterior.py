@@ -149,28 +149,6 @@ class TestAgainstEnumeration:
                 assert found[1] - found[0] == pytest.approx((masses[j] - masses[i])[enough].min())
 
 
-def test_approaches_continuous_dirichlet_shares():
-    """Importance sampling with Dirichlet shares, and the grid that is used by default."""
-    rng = np.random.default_rng(0)
-    n, rates = 400_000, (1.0, np.array([1.0, 1.0, 1.5, 0.5]))
-    values = 6.0, np.array([4.5, -0.5, 1.2, 0.3])
-    total = rng.uniform(0, 40, size=n)
-    a = np.where(rng.random(n) < 0.7, 0.1, 1.0)[:, None]
-    gamma = rng.gamma(a, size=(n, 4)) + 1e-300
-    children = total[:, None] * gamma / gamma.sum(axis=1, keepdims=True)
-    log = -rates[0] * np.abs(total - values[0]) - (rates[1] * np.abs(children - values[1])).sum(1)
-    weights = np.exp(log - log.max())
-    weights /= weights.sum()
-    sampled = weights @ children
-    error = np.sqrt((weights**2) @ (children - sampled) ** 2)
-    measured = [([values[0], values[1]], [rates[0], rates[1]])]
-    fine = infer_masses(Tree.complete(1), measured, step=0.02)
-    assert (np.abs(fine.mean[1] - sampled) < 4 * error + 0.01).all()
-    assert error.max() < 0.02
-    default = infer_masses(Tree.complete(1), measured)
-    np.testing.assert_allclose(default.mean[1], fine.mean[1], atol=0.05)
-
-
 def draw_splits(rng, units, prior=PRIOR, branching=4):
     weights, concentrations = np.array(prior).T
     a = rng.choice(concentrations, p=weights, size=len(units))[:, None]
@@ -340,33 +318,6 @@ def test_measurements_that_disagree_are_not_lost_in_rounding():
     assert part.mean[0] == pytest.approx(120.5, abs=2)
 
 
-def test_windows_reach_from_negative_estimates_to_possible_masses():
-    tree = Tree.complete(1, branching=2)
-    measured = [((np.array([10.0]), np.array([-20.0, 30.0])), (4.0, 1.0))]
-    found = infer_masses(tree, measured)
-    wide = infer_masses(tree, measured, width=60)
-    np.testing.assert_allclose(found.mean[1], wide.mean[1], atol=1e-3)
-    assert found.mean[1][0] < 0.5
-    assert found.mean[1][1] == pytest.approx(10, abs=0.7)
-
-
-def test_many_cells_that_the_prior_draws_to_zero():
-    """Their sum is far from its least-squares estimate: windows have to follow it."""
-    rng = np.random.default_rng(7)
-    tree = Tree.complete(5)
-    masses = np.full(4**5, 0.5)
-    values = [None] * 5 + [masses + rng.laplace(size=4**5)]
-    values[2] = masses.reshape(16, -1).sum(axis=1) + rng.laplace(size=16) / 0.3
-    rates = [None, None, 0.3, None, None, 1.0]
-    posterior = infer_masses(tree, [(values, rates)])
-    wide = infer_masses(tree, [(values, rates)], width=25)
-    for k in range(6):
-        np.testing.assert_allclose(posterior.mean[k], wide.mean[k], rtol=1e-3, atol=0.02)
-    for k in range(5):
-        sums = posterior.mean[k + 1].reshape(-1, 4).sum(axis=1)
-        np.testing.assert_allclose(sums, posterior.mean[k], rtol=1e-5)
-
-
 @pytest.fixture
 def passes(monkeypatch):
     """Steps of the grids on which posteriors were made."""
@@ -392,38 +343,6 @@ def test_a_glance_finds_the_windows_of_a_finer_posterior(passes):
     for posterior in alone, found:
         off = np.abs(posterior.mean[1] - wide.mean[1])
         assert (off < 0.5 * np.sqrt(variances(wide, 1))).all()
-
-
-def test_windows_down_to_zero_need_no_second_pass(passes):
-    """A mean may be far below its estimate where nothing is left out below it."""
-    values = [np.array([100.0]), np.array([8.0, 92.0])]
-    tree = Tree.complete(1, branching=2)
-    prior = ((1.0, 1e-4),)
-    found = infer_masses(tree, [(values, [0.2, 0.2])], prior=prior, step=1.0, width=2.0)
-    assert found.mean[1][0] < 1.0
-    assert len(passes) == 1
-
-
-def test_a_prior_of_even_splits_needs_no_search_for_tilts(monkeypatch):
-    """Its weights are tilted to the expected masses from the start."""
-    asked = []
-    balance = messages_module.balance_tilts
-    monkeypatch.setattr(messages_module, "_FEW_PRODUCTS", 0)
-    monkeypatch.setattr(messages_module, "_LONGEST", 0)
-    monkeypatch.setattr(
-        messages_module,
-        "balance_tilts",
-        lambda children, target: asked.extend(target) or balance(children, target),
-    )
-    rng = np.random.default_rng(0)
-    tree = Tree.complete(4, branching=4)
-    leaves = rng.poisson(30.0, 256).astype(float)
-    values = [leaves.reshape(4**k, -1).sum(axis=1) for k in range(5)]
-    values = [v + rng.laplace(size=v.shape) for v in values]
-    prior = ((0.5, 0.1), (0.5, 50.0))
-    posterior = infer_masses(tree, [(values, [1.0] * 5)], prior=prior, width=5.0)
-    assert len(asked) < 20  # for 85 splits, each by two parts of the prior
-    assert np.abs(posterior.mean[-1] - leaves).mean() < 1.0
 
 
 def test_impossible_measurements_are_refused():
@@ -486,35 +405,28 @@ def test_bad_probabilities_are_refused(q):
         posterior.interval(q)
 
 
-class TestWideParents:
-    """A parent of whom little is known, between a certain total and uncertain children."""
-
-    PRIOR = ((0.4, 0.08), (0.3, 1.0), (0.3, 100.0))
-
-    def measured(self, branching, total, rates):
-        tree = Tree.complete(2, branching=branching)
-        values = [np.full(n, total / n) for n in tree.sizes]
-        values[2][::3] *= 0.3
-        return tree, [(values, [np.full(n, r) for n, r in zip(tree.sizes, rates, strict=True)])]
-
-    def test_means_are_those_of_sums_in_logs(self):
-        tree, rounds = self.measured(2, 200.0, (2.0, 0.0, 0.05))
-        posterior = infer_masses(tree, rounds, step=1.0, prior=self.PRIOR)
-        units = np.arange(260)
-        left, right = np.meshgrid(units, units, indexing="ij")
-        split = log_split(np.stack([left, right], axis=-1), self.PRIOR)
-        likelihood = [-0.05 * np.abs(units - v) for v in rounds[0][0][2]]
-        below = []
-        for a, b in (likelihood[:2], likelihood[2:]):
-            terms = split + a[:, None] + b
-            by_sum = [np.flipud(terms).diagonal(k) for k in range(-259, 1)]
-            below.append(np.array([np.logaddexp.reduce(diagonal) for diagonal in by_sum]))
-        log = split + below[0][:, None] + below[1] - 2.0 * np.abs(left + right - 200.0)
-        p = np.exp(log - log.max())
-        expected = [(p * side).sum() / p.sum() for side in (left, right)]
-        np.testing.assert_allclose(posterior.mean[1], expected, rtol=1e-6)
-        sums = posterior.mean[2].reshape(-1, 2).sum(axis=1)
-        np.testing.assert_allclose(sums, expected, rtol=1e-6)
+def test_a_parent_of_whom_little_is_known_has_the_mean_of_sums_in_logs():
+    """It stands between a certain total and uncertain children."""
+    prior, units = ((0.4, 0.08), (0.3, 1.0), (0.3, 100.0)), np.arange(260)
+    tree = Tree.complete(2, branching=2)
+    values = [np.full(n, 200.0 / n) for n in tree.sizes]
+    values[2][::3] *= 0.3
+    rates = [np.full(n, r) for n, r in zip(tree.sizes, (2.0, 0.0, 0.05), strict=True)]
+    posterior = infer_masses(tree, [(values, rates)], step=1.0, prior=prior)
+    left, right = np.meshgrid(units, units, indexing="ij")
+    split = log_split(np.stack([left, right], axis=-1), prior)
+    likelihood = [-0.05 * np.abs(units - v) for v in values[2]]
+    below = []
+    for a, b in (likelihood[:2], likelihood[2:]):
+        terms = split + a[:, None] + b
+        by_sum = [np.flipud(terms).diagonal(k) for k in range(-259, 1)]
+        below.append(np.array([np.logaddexp.reduce(diagonal) for diagonal in by_sum]))
+    log = split + below[0][:, None] + below[1] - 2.0 * np.abs(left + right - 200.0)
+    p = np.exp(log - log.max())
+    expected = [(p * side).sum() / p.sum() for side in (left, right)]
+    np.testing.assert_allclose(posterior.mean[1], expected, rtol=1e-6)
+    sums = posterior.mean[2].reshape(-1, 2).sum(axis=1)
+    np.testing.assert_allclose(sums, expected, rtol=1e-6)
 
 
 @every("n", [1, 2, 3, 4, 7])

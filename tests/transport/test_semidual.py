@@ -88,16 +88,13 @@ def test_merges_equal_rows_only_and_knows_the_way_back():
         )
 
 
-def test_minus_zero_is_zero():
-    cloud, _ = order_points(np.array([[0.0, 1.0], [-0.0, 1.0]]), np.ones(2))
-    assert len(cloud.points) == 1
-
-
-def test_points_a_rounding_apart_stay_apart():
+def test_points_a_rounding_apart_stay_apart_and_both_zeros_are_one():
     points = np.array([[0.3, 1.0], [0.3 + 1e-16, 1.0], [0.3 + 1e-15, 1.0], [0.3, 1.0]])
     cloud, inverse = order_points(points, np.ones(4))
     assert len(cloud.points) == len(np.unique(points, axis=0))
     np.testing.assert_array_equal(cloud.points[inverse], points)
+    cloud, _ = order_points(np.array([[0.0, 1.0], [-0.0, 1.0]]), np.ones(2))
+    assert len(cloud.points) == 1
 
 
 def test_blocks_lie_in_their_boxes_and_neighbors_are_close():

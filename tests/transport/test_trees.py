@@ -140,15 +140,12 @@ def test_nonnegative_masses_add_up():
         assert_adds_up(tree, masses)
 
 
-def test_consistent_nonnegative_masses_are_kept():
+def test_consistent_nonnegative_masses_are_kept_and_others_become_the_nearest():
     leaves = np.random.default_rng(7).exponential(size=64)
     masses = leaves.sum(keepdims=True), leaves.reshape(-1, 16).sum(axis=1)
     masses = (*masses, leaves.reshape(-1, 4).sum(axis=1), leaves)
     out = project_nonnegative(Tree.complete(3), masses)
     np.testing.assert_allclose(np.concatenate(out), np.concatenate(masses))
-
-
-def test_children_become_the_nearest_masses():
     values = np.array([6.0]), np.array([1.0, -5.0, 2.0, 0.0])
     np.testing.assert_allclose(project_nonnegative(Tree.complete(1), values)[1], [2, 0, 3, 1])
 
@@ -204,11 +201,11 @@ def test_malformed_trees_are_refused(arguments, message):
     chosen = tuple(np.array(mask) for mask in arguments[0])
     with pytest.raises(ValueError, match=message):
         Tree(chosen, *arguments[1:])
-
-
-def test_levels_of_the_wrong_length_are_refused():
     with pytest.raises(ValueError, match=r"`values` needs .* lengths \(3, 4, 4\)"):
         small_tree().check((np.ones(3), np.ones(4), np.ones(5)), "values")
+    long = Tree((*[np.eye(1, 4, dtype=bool)[0]] * 32, np.zeros(4, dtype=bool)), (4,) * 32)
+    with pytest.raises(ValueError, match="62 bits, got 6"):
+        _ = long.codes
 
 
 def test_complete_tree_lists_every_cell():
@@ -216,14 +213,6 @@ def test_complete_tree_lists_every_cell():
     assert tree.sizes == (3, 9, 27)
     assert all(np.array_equal(c, np.arange(len(c))) for c in tree.codes)
     assert all(mask.all() for mask in tree.chosen)
-
-
-def test_codes_too_long_for_an_integer_are_refused():
-    tree = Tree.complete(0)
-    for _ in range(32):
-        tree = grow(tree, np.arange(tree.sizes[-1]) == 0)
-    with pytest.raises(ValueError, match="62 bits, got 64"):
-        _ = tree.codes
 
 
 def test_cell_codes_interleave_bits():

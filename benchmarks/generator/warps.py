@@ -17,64 +17,33 @@ import numpy as np
 from benchmarks.generator.images import CLASSIFIERS, DELTA, FILES, load
 from benchmarks.recording import Results
 from skdp_bary import PrivateGenerator
+from skdp_bary.estimators.generator import check_warps, warped
 from skdp_bary.exceptions import PrivacyWarning
 
 RESULTS = Results("generation_warps")
 KEYS = ("set", "rows", "epsilon", "seed", "classifier")
 SHAPE = (28, 28)
-TURN, SHEAR, SCALE, SHIFT = np.deg2rad(12.0), 0.15, 0.12, 0.05  # at most: shift in sides
-PART = 1000  # images warped at once
+WARPS = {"turn": 12.0, "shear": 0.15, "scale": 0.12, "shift": 0.05}
 N_DRAWN = 60_000
 KINDS = ("draws", "more draws", "draws and warped draws")
 
 
-def warped(rows, rng):
-    """Return images, each turned, sheared, scaled and shifted at random about the middle."""
-    found = np.empty_like(rows)
-    for start in range(0, len(rows), PART):
-        images = rows[start : start + PART].reshape(-1, *SHAPE)
-        angle, shear, tall, wide, *shifts = rng.uniform(-1.0, 1.0, size=(6, len(images)))
-        cos, sin = np.cos(TURN * angle), np.sin(TURN * angle)
-        turns = np.stack([np.stack([cos, -sin], 1), np.stack([sin, cos], 1)], 1)
-        shapes = np.zeros((len(images), 2, 2))
-        shapes[:, 0, 0], shapes[:, 1, 1] = np.exp(SCALE * np.stack([tall, wide]))
-        shapes[:, 1, 0] = SHEAR * shear
-        moved = read_along(images, turns @ shapes, SHIFT * np.stack(shifts, 1) * np.array(SHAPE))
-        found[start : start + PART] = moved.reshape(len(images), -1)
-    return found
-
-
-def read_along(images, matrices, shifts):
-    """Return images read at affine images of their pixels, bilinearly; beyond the border is 0."""
-    sides = np.array(SHAPE)[:, None]
-    at = np.stack(np.meshgrid(*map(np.arange, SHAPE), indexing="ij")).reshape(2, -1)
-    places = matrices @ (at - (sides - 1.0) / 2.0) + (sides - 1.0) / 2.0 + shifts[:, :, None]
-    places = np.clip(places, -1.0, sides)
-    low = np.floor(places).astype(np.int64)
-    parts, padded = places - low, np.pad(images, ((0, 0), (1, 2), (1, 2)))
-    rows, (down, right) = np.arange(len(images))[:, None], low.transpose(1, 0, 2) + 1
-    upper, lower = (
-        padded[rows, y, right] * (1.0 - parts[:, 1]) + padded[rows, y, right + 1] * parts[:, 1]
-        for y in (down, down + 1)
-    )
-    return upper * (1.0 - parts[:, 0]) + lower * parts[:, 0]
-
-
 def drawn(model, kind, seed):
     """Return rows of one kind, and their labels."""
-    n_parts, rng = 1 if kind == "draws" else 3, np.random.default_rng(seed)
-    draws = [model.sample(N_DRAWN, random_state=100 * seed + i) for i in range(n_parts)]
-    if kind == "draws and warped draws":
-        draws[1:] = [(warped(X, rng), y) for X, y in draws[1:]]
-    return tuple(np.concatenate(part) for part in zip(*draws, strict=True))
+    settings = {"draws": [None], "more draws": [None] * 3}.get(kind, [None, WARPS, WARPS])
+    parts = [
+        model.sample(N_DRAWN, random_state=100 * seed + i, warps=warps)
+        for i, warps in enumerate(settings)
+    ]
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
 def real(X, y, kind, seed):
     """Return real training rows, warped copies beside them or not, and their labels."""
     if kind == "real rows":
         return X, y
-    rng = np.random.default_rng(seed)
-    return np.concatenate([X, warped(X, rng), warped(X, rng)]), np.tile(y, 3)
+    rng, reach = np.random.default_rng(seed), check_warps(WARPS, SHAPE)
+    return np.concatenate([X, *(warped(X, SHAPE, reach, rng) for _ in range(2))]), np.tile(y, 3)
 
 
 def rows_of(data, model, kind, seed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..exceptions import check_real
 from ..geometry.domains import Box
 from ..parameters import (
     MOST_FEATURES,
@@ -27,6 +29,7 @@ from ..queries.maps import in_widths
 from ..rows.opening import warn
 from .base import BasePrivateEstimator
 from .facts import class_shares, named_or_found_classes, number_of_classes, setting_of
+from .generator_mixture import full_shape
 from .generator_queries import GeneratorSetting, questions, shares
 from .noisy_means import positive_part
 from .notices import as_dataframe, cheapest, check_samples, projections, rounded_up
@@ -230,6 +233,7 @@ class PrivateGenerator(BasePrivateEstimator):
         random_state: RandomState | None = None,
         *,
         as_frame: bool = False,
+        warps: Mapping[str, float] | None = None,
     ) -> tuple[Any, np.ndarray]:
         """Draw synthetic rows and their labels.
 
@@ -244,6 +248,11 @@ class PrivateGenerator(BasePrivateEstimator):
         random_state : None, int or RandomState, default=None
         as_frame : bool, default=False
             Return `X` as a pandas DataFrame with the names of the features, where there are some.
+        warps : dict or None, default=None
+            For images: every row is warped at random, by up to "turn" degrees, a "shear" and a
+            "scale" (logarithm) of both axes, and a "shift" as a part of the sides, 0 where not
+            named. This is a public prior, that images moved so far keep their class: it adds what
+            you know, and nothing about the private rows.
 
         Returns
         -------
@@ -252,6 +261,7 @@ class PrivateGenerator(BasePrivateEstimator):
         """
         check_is_fitted(self)
         n_samples = check_samples(n_samples, self.n_features_in_)
+        reach = check_warps(warps, self.image_shape)
         rng = public_generator(random_state)
         probabilities = self.weights_.sum(axis=1)
         if y is not None:
@@ -260,6 +270,10 @@ class PrivateGenerator(BasePrivateEstimator):
                 raise ValueError(f"y must be one of {self.classes_.tolist()!r}, got {y!r}.")
         codes = rng.choice(len(probabilities), size=n_samples, p=probabilities)
         X = self._mixture.draw(codes, rng)
+        if reach is not None:
+            low, width = self.domain_.low, self.domain_.high - self.domain_.low
+            images = warped((X - low) / width, self.image_shape, reach, rng)
+            X = self.domain_.clip(low + width * images)
         return as_dataframe(self, X) if as_frame else X, self.classes_[codes]
 
     def privacy_advice(self, n_features: int) -> str:
@@ -376,3 +390,85 @@ def _width_range(domain):
     """Return the least and the largest width of a box; of other domains, one as the other."""
     widths = domain.high - domain.low if isinstance(domain, Box) else np.ones(1)
     return float(widths.min()), float(widths.max())
+
+
+# Random turns, shears, scalings and shifts of drawn images: a public prior, not a release.
+
+LARGEST = {"turn": 180.0, "shear": 2.0, "scale": 2.0, "shift": 1.0}
+_ROWS = 1000  # at once
+
+
+def check_warps(warps, image_shape):
+    """Largest warp of images, by kind; raise unless it is a good dict.
+
+    Parameters
+    ----------
+    warps : dict or None
+    image_shape : tuple or None
+    """
+    if warps is None:
+        return None
+    if image_shape is None:
+        raise ValueError(
+            f"warps must be None without image_shape, got {warps!r}. Pass image_shape to the fit."
+        )
+    if not isinstance(warps, Mapping) or not warps or not warps.keys() <= LARGEST.keys():
+        raise ValueError(
+            f"warps must be a dict by some of {list(LARGEST)}, got {warps!r}. For example "
+            "warps={'turn': 10.0}."
+        )
+    for kind, reach in warps.items():
+        check_real(reach, f"warps[{kind!r}]", low=0.0, high=LARGEST[kind])
+    return dict.fromkeys(LARGEST, 0.0) | {kind: float(reach) for kind, reach in warps.items()}
+
+
+def warped(rows, image_shape, reach, rng):
+    """Return images of the unit box, each warped at random; what comes in at the border is 0.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_pixels)
+    image_shape : tuple
+    reach : dict
+        By kind, see `check_warps`.
+    rng : Generator
+    """
+    height, width, channels = full_shape(image_shape)
+    found = np.empty_like(rows)
+    for start in range(0, len(rows), _ROWS):
+        part = slice(start, start + _ROWS)
+        images = rows[part].reshape(-1, height, width, channels)
+        matrices, shifts = affine_maps(len(images), (height, width), reach, rng)
+        found[part] = read_along(images, matrices, shifts).reshape(len(images), -1)
+    return found
+
+
+def affine_maps(n, sides, reach, rng):
+    """Return random matrices of shape (n, 2, 2) and shifts (n, 2), in pixels."""
+    angle, shear, tall, wide, down, right = rng.uniform(-1.0, 1.0, size=(6, n))
+    angle = np.deg2rad(reach["turn"]) * angle
+    cos, sin = np.cos(angle), np.sin(angle)
+    turns = np.stack([np.stack([cos, -sin], 1), np.stack([sin, cos], 1)], 1)
+    shapes = np.zeros((n, 2, 2))
+    shapes[:, 0, 0], shapes[:, 1, 1] = np.exp(reach["scale"] * np.stack([tall, wide]))
+    shapes[:, 1, 0] = reach["shear"] * shear
+    return turns @ shapes, reach["shift"] * np.stack([down, right], 1) * np.array(sides)
+
+
+def read_along(images, matrices, shifts):
+    """Return images read at affine images of their pixels, about the middle, bilinearly."""
+    n, height, width, channels = images.shape
+    middle = (np.array([height, width]) - 1.0)[:, None] / 2.0
+    at = np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij")).reshape(2, -1)
+    places = matrices @ (at - middle) + middle + shifts[:, :, None]
+    places = np.clip(places, -1.0, np.array([height, width])[:, None])
+    low = np.floor(places).astype(np.int64)
+    parts = (places - low)[..., None]
+    padded = np.pad(images, ((0, 0), (1, 2), (1, 2), (0, 0)))
+    rows, (down, right) = np.arange(n)[:, None], low.transpose(1, 0, 2) + 1
+    upper, lower = (
+        padded[rows, y, right] * (1.0 - parts[:, 1]) + padded[rows, y, right + 1] * parts[:, 1]
+        for y in (down, down + 1)
+    )
+    mixed = upper * (1.0 - parts[:, 0]) + lower * parts[:, 0]
+    return mixed.reshape(n, height, width, channels)

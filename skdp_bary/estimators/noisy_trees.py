@@ -493,24 +493,24 @@ class Pyramid:
         return found
 
     def _cells(self, tree, masses):
-        """Return the cells of the domain that have mass; where none has, by the public prior."""
+        """Return the cells of the domain that have mass, or all by the public prior if none has."""
         levels, codes, mass = tree.leaves(masses)
         bits = np.minimum(2 * levels, self.tree.depth)
         index = np.empty(len(codes), dtype=np.int64)
         for level in np.unique(bits):
             here = bits == level
             index[here] = self.tree.index_of_paths(codes[here], int(level))
+        order = np.lexsort((index, bits))
+        bits, index, mass = bits[order], index[order], mass[order]
+        is_box, total = isinstance(self.facts.domain, Box), mass[mass > 0].sum()
+        if not is_box:
+            mass = np.where(self._shares(bits, index) > 0, mass, 0.0)  # no row can be in the others
         if not mass.any():  # noise outweighs the data
             mass = self._shares(bits, index)
-        order = np.lexsort((index, bits))
-        order = order[mass[order] > 0]
-        cells = CellMasses(bits[order], index[order], mass[order])
-        if isinstance(self.facts.domain, Box):
-            return cells
-        inside = self._shares(cells.level, cells.index) > 0  # no row can be in the others
-        mass = cells.mass[inside]
-        mass *= cells.mass.sum() / mass.sum()
-        return CellMasses(cells.level[inside], cells.index[inside], mass)
+            total = mass[mass > 0].sum()
+        held = mass > 0
+        bits, index, mass = bits[held], index[held], mass[held]
+        return CellMasses(bits, index, mass if is_box else mass * (total / mass.sum()))
 
     def _shares(self, bits, index):
         """Return the public shares of cells."""

@@ -169,6 +169,25 @@ def test_where_no_mass_is_left_the_public_prior_is_released(monkeypatch, domain)
     np.testing.assert_allclose(model.weights_ @ model.support_, middle, atol=1e-3)
 
 
+CORNER, MIDDLE = 0, 12  # of 64 cells of a square: outside of its disc, inside
+
+
+@every("inside, outside", [(3.0, 5.0), (0.0, 5.0)])
+def test_mass_outside_of_a_disc_goes_to_the_cells_inside(inside, outside):
+    """Where none has any, they get the public prior: this was 0 / 0."""
+    disc = dataclasses.replace(facts_of(), domain=Ball([0.5, 0.5], 0.5))
+    pyramid, tree = Pyramid(disc, depth=6), full_tree((4, 4, 4))
+    leaves = np.zeros(64)
+    leaves[[CORNER, MIDDLE]] = outside, inside
+    cells = pyramid._cells(tree, [*(np.zeros(size) for size in tree.sizes[:-1]), leaves])
+    if inside:
+        assert (cells.level.tolist(), cells.mass.tolist()) == ([6], [8.0])
+    else:
+        prior = pyramid.tree.share(6)
+        np.testing.assert_allclose(cells.mass, prior[cells.index])
+        assert cells.mass.sum() == pytest.approx(1.0)
+
+
 @every("domain", [Ball([0.3, 0.3], 0.4), Ball([0.0] * 5, 2.0)])
 def test_domains_that_are_no_box(domain):
     X = rows(d=domain.n_features)

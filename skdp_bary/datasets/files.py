@@ -8,20 +8,14 @@ import json
 import os
 import warnings
 import zipfile
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from ..geometry.bounds import check_domain
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..geometry.bounds import Bounds
-
+from ..geometry.bounds import Bounds, check_domain
 
 # Files of the U.S. Census Bureau: places of tracts, and how many people live there.
 

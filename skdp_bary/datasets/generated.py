@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..exceptions import check_integer, check_real
-
-if TYPE_CHECKING:
-    from ..exceptions import RandomState
-
+from ..exceptions import RandomState, check_integer, check_real
 
 # Check-ins of people in an invented city.
 

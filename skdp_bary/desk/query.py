@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from ..privacy.mechanisms import Sensitivity
-    from ..rows.persons import Chunk
+from ..privacy.mechanisms import Sensitivity
+from ..rows.persons import Chunk
 
 
 class Query(ABC):

@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import check_real, is_bytes, is_number, shown
+from ..exceptions import Draws, Rows, check_real, is_bytes, is_number, shown
 from .rowwise import (
     all_cells,
     as_rows,
@@ -24,10 +23,6 @@ from .rowwise import (
     row_norms,
     unit_rows,
 )
-
-if TYPE_CHECKING:
-    from ..exceptions import Draws, Rows
-
 
 # Public domains: the sets that rows are clipped to. Nothing here has seen data.
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import check_integer
+from ..exceptions import Rows, check_integer
 from .domains import Ball, Box, Domain
 from .linear_maps import haar_frame, tight_frame
 from .rowwise import as_rows, as_table, row_blocks
-
-if TYPE_CHECKING:
-    from ..exceptions import Rows
-
 
 # The integer lattices that rows of a public domain are rounded to.
 

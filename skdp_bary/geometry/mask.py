@@ -9,17 +9,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
-from ..exceptions import is_integer
+from ..exceptions import Draws, Rows, is_integer
 from .domains import Box, Domain
 from .rowwise import all_cells, as_rows, cell_boxes, cell_indices, check_shape, row_blocks
-
-if TYPE_CHECKING:
-    from ..exceptions import Draws, Rows
-
 
 # A land mask: the inside of polygons in the plane.
 

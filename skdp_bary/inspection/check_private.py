@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from html import escape
 from inspect import getattr_static
-from typing import TYPE_CHECKING
 
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -14,7 +13,7 @@ from .._sklearn import BaseSearchCV, captioned_diagram
 from ..estimators.base import BasePrivateEstimator
 from ..estimators.notices import ONE_OF_SEVERAL
 from ..estimators.scaling import PrivateStandardScaler
-from ..exceptions import LeakError, as_charged, in_digits, refuse_class
+from ..exceptions import Estimator, LeakError, as_charged, in_digits, refuse_class
 from ..geometry.bounds import check_domain, width_of
 from ..geometry.domains import Ball, Box
 from ..model_selection.search import PrivateSearchCV
@@ -24,10 +23,6 @@ from ..transformers.linear import DomainScaler, JLTransformer
 from ..transformers.public_steps import MISSING, RAW, REPLACED, join_names, public_fault, walk_steps
 from ..transformers.step_rules import is_private, library_of, replaced_method, sklearn_name
 from ..transformers.tables import RowByRow, SchemaTransformer
-
-if TYPE_CHECKING:
-    from ..exceptions import Estimator
-
 
 # check_private: walk a pipeline and say of every step whether it keeps the guarantee.
 

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 from sklearn.base import clone
 
-from ..exceptions import check_delta, check_integer, check_real
+from ..exceptions import Estimator, check_delta, check_integer, check_real
 from .replay import detached, quiet, record_fit
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from ..exceptions import Estimator
-
 
 # Empirical lower bounds on the privacy loss: run a mechanism many times on two neighbors.
 

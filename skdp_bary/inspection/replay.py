@@ -6,20 +6,15 @@ import warnings
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..desk.tape import AllAnswered, Tape, use_tape
-from ..exceptions import PrivacyWarning, exact
+from ..exceptions import Estimator, PrivacyWarning, Rows, exact
 from ..privacy.mechanisms import Sensitivity
 from ..privacy.noise import public_generator
-
-if TYPE_CHECKING:
-    from ..exceptions import Estimator, Rows
-
 
 # Sensitivity by replay: how far neighbors move the exact answers when nothing else changes.
 

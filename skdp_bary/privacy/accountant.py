@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from ..exceptions import BudgetError, LedgerError, shown
+from ..exceptions import BudgetError, LedgerError, Neighbors, shown
 from .entries import (
     RAISE,
     RESTORE,
     Cost,
     Entry,
+    Receipt,
     check_unit,
     html_table,
     new_entry,
@@ -22,14 +23,8 @@ from .entries import (
 from .filters import make_filter
 from .mechanisms import ADD_REMOVE, check_neighbors
 from .memory_ledger import MemoryLedger, is_address, read_address, refuse_near_address
-from .policy import BudgetUnderPolicy
+from .policy import BudgetUnderPolicy, SpendingPolicy
 from .spending import BudgetPart, SharedBudget
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors
-    from .entries import Receipt
-    from .policy import SpendingPolicy
-
 
 # The budget that estimators share: its limit, its entries, and the cost of a fit.
 

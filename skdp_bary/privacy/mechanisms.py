@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, ndtri_exp
 
-from ..exceptions import check_delta, check_epsilon, check_option, check_real, exact, float_above
+from ..exceptions import check_epsilon, check_option, check_real, exact, float_above
 
 # Neighboring relations: which two data sets a guarantee cannot tell apart.
 #
@@ -321,20 +321,6 @@ def renyi_delta(curve, epsilon):
         return excess * (divergence - epsilon + log_ratio) - math.log(order) + _RELATIVE * size
 
     return math.exp(min(log_delta(_best_order(log_delta)), 0.0))
-
-
-def renyi_epsilon(curve, delta):
-    """Return the smallest epsilon, rounded up, of a release with the Renyi curve `curve`.
-
-    The curve is that of :func:`renyi_delta`; ``delta=0`` asks for a pure guarantee, which is the
-    curve's value at infinite order.
-    """
-    delta = check_delta(delta)
-    pure = curve(math.inf)
-    if delta == 0.0:
-        return pure
-    best = _best_order(lambda order: order_epsilon(curve(order), order, delta))
-    return min(max(order_epsilon(curve(best), best, delta), 0.0), pure)
 
 
 def order_epsilon(divergence, order, delta):

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ..exceptions import BudgetError, check_integer, check_option
-from .entries import RESTORE, SPEND, Cost, check_text, now, shown
+from .entries import RESTORE, SPEND, Cost, Entry, check_text, now, shown
 from .filters import SumFilter, exposure, make_filter
 from .quote import Quote
 from .spending import BudgetPart, SharedBudget
-
-if TYPE_CHECKING:
-    from .entries import Entry
-
 
 # A policy of spending: how much of a budget in a month or a year, what is carried over, by whom.
 

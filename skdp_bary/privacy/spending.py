@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING
 
 from ..exceptions import (
     BudgetError,
     LeakError,
+    Neighbors,
     RelationError,
     as_charged,
     check_delta,
@@ -16,19 +17,11 @@ from ..exceptions import (
     check_real,
     exact,
 )
-from .entries import ROWS, SPEND, Cost, check_text, check_unit, new_entry, units_of
-from .filters import exposure, make_filter
+from .entries import ROWS, SPEND, Chained, Cost, check_text, check_unit, new_entry, units_of
+from .filters import RenyiFilter, SumFilter, exposure, make_filter
 from .mechanisms import REPLACE_ANY
 from .plans import Plan
 from .quote import Quote, find_plans, unfit_advice
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..exceptions import Neighbors
-    from .entries import Chained
-    from .filters import RenyiFilter, SumFilter
-
 
 # Spending from a budget: checks, charges and totals, for the whole data and for its parts.
 

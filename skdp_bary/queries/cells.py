@@ -5,19 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..desk.query import Query
 from ..geometry.cells import CellTree, NestedCells
 from ..privacy.mechanisms import Sensitivity
+from ..rows.persons import Chunk
 from ..transport.trees import cell_codes, cell_positions
 from .sizes import Sums, cases_of, in_units, masses_at, zeros_of
-
-if TYPE_CHECKING:
-    from ..rows.persons import Chunk
-
 
 # Counts on disjoint cells, which public facts or earlier answers have chosen.
 

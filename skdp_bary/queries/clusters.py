@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
-from ..desk.query import Query
+from ..desk.query import Query, Release
 from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 from ..privacy.noise import MAX_SCALE
+from ..rows.persons import Chunk
 from .frames import Frame, squared_lengths
 from .sizes import Sums, in_units, masses_at, zeros_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..desk.query import Release
-    from ..rows.persons import Chunk
-
 
 # Questions about the clusters of public or released centers: masses, clipped sums, spreads.
 

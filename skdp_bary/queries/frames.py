@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..desk.query import Query
 from ..geometry.domains import Box, Domain
+from ..privacy.mechanisms import Sensitivity
+from ..rows.persons import Chunk
 from .sizes import SYMMETRIC, PlaceCounts, of_outer_products, second_moment, triangles_of, zeros_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..privacy.mechanisms import Sensitivity
-    from ..rows.persons import Chunk
-
 
 # Integer rows in a released frame: one rounding, then exact arithmetic at the speed of BLAS.
 

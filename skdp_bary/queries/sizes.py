@@ -7,22 +7,17 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..desk.counting import collect
-from ..desk.query import Query
+from ..desk.query import Query, Release
 from ..geometry.domains import Ball
 from ..geometry.lattices import CentredLattice
 from ..geometry.linear_maps import MatrixMap
 from ..geometry.rowwise import folded, row_blocks
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
-
-if TYPE_CHECKING:
-    from ..desk.query import Release
-    from ..rows.persons import Chunk
-
+from ..rows.persons import Chunk
 
 # Questions that buy public facts: how many persons there are, and where the rows lie.
 

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
 from ..exceptions import import_optional
@@ -16,10 +17,6 @@ from ..values import column_names, column_values, some_columns
 from .kinds import _UNITS, Boolean, Category, Date, Integer, Kind, Number, Ordinal, _Range
 from .schema import warn_of_unnamed
 from .values import moment_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
 
 # Public cells of the values of a column: a row becomes numbers of cells, and cells become values.
 

@@ -6,13 +6,15 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
-from ..exceptions import PrivacyWarning, import_optional, is_text
+from ..exceptions import PrivacyWarning, Rows, import_optional, is_text
 from ..values import (
     NO_COLUMNS,
     array_of,
@@ -24,14 +26,6 @@ from ..values import (
     some_columns,
 )
 from .kinds import KINDS, Boolean, Category, Kind, kind_from_dict
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from numpy.typing import ArrayLike
-
-    from ..exceptions import Rows
-
 
 # Schema: the public form of a table, and how rows are brought into it.
 

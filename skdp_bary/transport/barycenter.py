@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from ..exceptions import check_integer, check_real
+from ..exceptions import RandomState, check_integer, check_real
 from .barycenter_search import BarycenterEvent, ExactPull, Iterate, Level, Search, SmoothPull
 from .costs import pairwise_cost
 from .measures import BarycenterResult, DiscreteMeasure, check_measures, check_points, check_shares
 from .semidiscrete import Prepared, UnitFrame, solve_problem
 from .semidual import approach, settle
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..exceptions import RandomState
-
 
 # Free-support Wasserstein barycenters with exact, certified transport plans.
 

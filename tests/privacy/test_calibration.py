@@ -18,7 +18,6 @@ from tests.world import (
     order_epsilon,
     pure_renyi,
     renyi_delta,
-    renyi_epsilon,
     renyi_order,
 )
 
@@ -166,8 +165,6 @@ def test_conversion_covers_random_pairs(seed):
     for epsilon in (0.1, 0.5, 1.5):
         exact = hockey_stick(p, q, epsilon)
         assert exact <= renyi_delta(curve, epsilon) + 1e-15
-        if exact > 0:
-            assert renyi_epsilon(curve, exact) >= epsilon * (1 - 1e-12)
 
 
 def test_conversion_is_attained_so_nothing_smaller_is_valid():
@@ -186,10 +183,6 @@ def test_conversion_ends():
         return pure_renyi(1.0, order)
 
     assert renyi_delta(curve, 1.0) == 0.0
-    assert renyi_epsilon(curve, 0.0) == 1.0
-    assert renyi_epsilon(curve, 1e-300) == pytest.approx(1.0)
-    assert renyi_epsilon(lambda order: gaussian_renyi(1.0, order), 0.0) == math.inf
-    assert renyi_epsilon(lambda order: gaussian_renyi(1e-9, order), 0.5) == 0.0
     assert renyi_delta(lambda order: gaussian_renyi(9.0, order), 0.0) == 1.0
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, clone
 
+from ..exceptions import Estimator, Neighbors, RandomState, Rows
+from ..geometry.bounds import Bounds
 from ..parameters import (
     MOST_FEATURES,
     MOST_STEPS,
@@ -22,16 +24,11 @@ from ..parameters import (
     check_parameters,
 )
 from ..privacy.noise import public_generator
+from ..privacy.spending import SharedBudget
 from ..values import column_names
 from .adapter_methods import Adapted, MeanShift, MomentsMethod, SelfTraining
 from .adapter_source import RowClassifier, check_views_signature, read_source
 from .base import BasePrivateEstimator, fitted_alone
-
-if TYPE_CHECKING:
-    from ..exceptions import Estimator, Neighbors, RandomState, Rows
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
-
 
 # PrivateDomainAdapter: a classifier for private rows, from public rows with labels.
 

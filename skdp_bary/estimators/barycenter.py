@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..exceptions import Neighbors, RandomState
+from ..geometry.bounds import Bounds
 from ..geometry.rowwise import row_distances
 from ..parameters import (
     MOST_FEATURES,
@@ -21,6 +23,7 @@ from ..parameters import (
     Weights,
 )
 from ..privacy.noise import public_generator
+from ..privacy.spending import SharedBudget
 from ..rows.opening import warn
 from ..rows.persons import encode_labels
 from ..transport.measures import DiscreteMeasure
@@ -38,11 +41,6 @@ from .base import BasePrivateEstimator
 from .facts import class_shares, named_or_found_classes, setting_of
 from .noisy_trees import BlockCountsMethod, HaarMethod
 from .notices import check_samples, warn_of_border, warn_of_few_persons
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 _MOST_ATOMS = 4096
 _NO_WIDTH = 1e-9  # of the domain: rounding

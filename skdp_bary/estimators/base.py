@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from threading import get_ident
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,14 +21,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import VersionedPickle, called_by_a_search
 from ..desk.desk import Desk, Progress, Rehearsal
-from ..exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError, as_charged, check_integer
-from ..geometry.bounds import check_domain, in_words, width_of
+from ..exceptions import (
+    BudgetError,
+    Neighbors,
+    PrivacyWarning,
+    RandomState,
+    ReadOnlyLedgerError,
+    Rows,
+    as_charged,
+    check_integer,
+)
+from ..geometry.bounds import Bounds, check_domain, in_words, width_of
 from ..parameters import PRIVACY_RULES, PlainParameters, check_parameters
 from ..privacy.entries import note_of
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE, DiscreteLaplace, RoundedGaussian
 from ..privacy.noise import noise_generator
 from ..privacy.plans import UNLIMITED, Plan, Step, failure_advice, split_epsilon, split_mu
 from ..privacy.quote import plans_to_come, told_of_a_pipeline
+from ..privacy.spending import SharedBudget
 from ..rows.opening import open_rows, unheard
 from ..rows.persons import coarser_units
 from ..values import read_rows, warn_of_ids, warn_of_unread_ids
@@ -42,12 +52,6 @@ from .notices import (
     warn_of_guessed_bounds,
     warn_of_leaking_steps,
 )
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState, Rows
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
-
 
 # The one fit of every private estimator.
 

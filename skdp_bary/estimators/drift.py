@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..exceptions import check_integer
-from ..geometry.bounds import check_domain
+from ..exceptions import Neighbors, RandomState, check_integer
+from ..geometry.bounds import Bounds, check_domain
 from ..geometry.lattices import public_directions, unit_slices
 from ..parameters import PRIVACY_RULES
 from ..privacy.noise import public_generator
+from ..privacy.spending import SharedBudget
 from ..queries.sizes import Moments, symmetric
 from ..queries.slices import WavesOf
 from ..rows.opening import warn
@@ -22,12 +23,6 @@ from ..values import read_points, read_rows
 from .base import BasePrivateEstimator
 from .comparison import TUNED, SampleComparison, compare_distances
 from .notices import rounded_up
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
-
 
 # PrivateDriftSketch: a release that can be compared with others at any later time.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..exceptions import check_real
+from ..exceptions import Neighbors, RandomState, check_real
+from ..geometry.bounds import Bounds
 from ..geometry.domains import Box
 from ..parameters import (
     MOST_FEATURES,
@@ -25,6 +26,7 @@ from ..parameters import (
 )
 from ..privacy.mechanisms import gaussian_mu
 from ..privacy.noise import public_generator
+from ..privacy.spending import SharedBudget
 from ..queries.maps import in_widths
 from ..rows.opening import warn
 from .base import BasePrivateEstimator
@@ -33,12 +35,6 @@ from .generator_mixture import full_shape
 from .generator_queries import GeneratorSetting, questions, shares
 from .noisy_means import positive_part
 from .notices import as_dataframe, cheapest, check_samples, projections, rounded_up
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
-
 
 # PrivateGenerator: synthetic rows of every class from one private release.
 

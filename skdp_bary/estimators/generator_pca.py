@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..exceptions import Neighbors, RandomState
+from ..geometry.bounds import Bounds
 from ..geometry.domains import Ball
 from ..geometry.linear_maps import MatrixMap
 from ..parameters import MOST_FEATURES, PRIVACY_RULES, Integer, Number
+from ..privacy.spending import SharedBudget
 from ..values import rows_of_width
 from .base import BasePrivateEstimator
 from .generator_mixture import TUNED
 from .generator_queries import GeneratorSetting, class_moments, pooled_scatter, shares
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateEstimator):

@@ -6,13 +6,16 @@ import math
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..exceptions import Neighbors, RandomState
+from ..geometry.bounds import Bounds
 from ..parameters import PRIVACY_RULES, Number, OneOf, Option, PowerOfTwo, PublicDomain
 from ..privacy.mechanisms import ADD_REMOVE
+from ..privacy.spending import SharedBudget
 from ..queries.cells import MAX_GRID_DEPTH, DisjointCounts, GridDivision, Partition, QuadGrid
 from ..transport.tree_posterior import glance, infer_masses
 from ..transport.trees import Tree, child_codes, refine
@@ -22,11 +25,6 @@ from .heatmap_views import HeatmapViews
 from .noisy_means import PYRAMID
 from .noisy_trees import Measurement, cells_of, learned_priors, noisy_total
 from .notices import warn_of_few_cells, warn_of_missing
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 # What every way to measure a heatmap has: public facts, steps, questions, and how it rebuilds.
 

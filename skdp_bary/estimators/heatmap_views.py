@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +14,7 @@ from scipy.special import ndtr
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..exceptions import check_integer, check_real
+from ..exceptions import RandomState, check_integer, check_real
 from ..geometry.rowwise import folded
 from ..parameters import PowerOfTwo
 from ..privacy.noise import public_generator
@@ -23,10 +22,6 @@ from ..transport.measures import DiscreteMeasure
 from ..transport.trees import cell_positions
 from ..values import read_rows
 from .notices import DrawsItself, check_samples
-
-if TYPE_CHECKING:
-    from ..exceptions import RandomState
-
 
 # What can be done with a released heatmap: pictures, intervals, densities, places, centers.
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from ..exceptions import check_integer, shown
+from ..exceptions import Neighbors, RandomState, Rows, check_integer, shown
+from ..geometry.bounds import Bounds
 from ..geometry.domains import Ball
 from ..geometry.rowwise import nearest_points, row_distances
 from ..parameters import MOST_STEPS, PRIVACY_RULES, Integer, Option, Points
+from ..privacy.spending import SharedBudget
 from ..queries.clusters import ClusterMoments, digits_of
 from ..queries.frames import Frame
 from ..rows.opening import warn
@@ -34,12 +36,6 @@ from .facts import setting_of
 from .kmeans_low import LowMethod
 from .noisy_means import read_means
 from .notices import cheapest, projections, proposed_delta, rounded_up, warn_of_border, warn_of_hint
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState, Rows
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
-
 
 # Comparator: plain noisy Lloyd from public centers, which everyone knows.
 

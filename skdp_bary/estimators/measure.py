@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..exceptions import Neighbors, RandomState
+from ..geometry.bounds import Bounds
 from ..geometry.cells import MAX_DEPTH, CellTree
 from ..parameters import PRIVACY_RULES, Integer, Option
 from ..privacy.noise import public_generator
+from ..privacy.spending import SharedBudget
 from ..transport.measures import DiscreteMeasure
 from ..transport.tree_fits import prune
 from .base import BasePrivateEstimator
@@ -26,11 +29,6 @@ from .noisy_trees import (
     suits_pyramid,
 )
 from .notices import as_dataframe, check_samples, warn_of_border
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
 AUTO, HAAR, PYRAMID = "auto", "haar", "pyramid"

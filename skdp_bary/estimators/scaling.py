@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..exceptions import Neighbors, RandomState
+from ..geometry.bounds import Bounds
 from ..geometry.domains import Box
 from ..parameters import PRIVACY_RULES, Number
+from ..privacy.spending import SharedBudget
 from ..queries.classes import ColumnHistograms
 from ..queries.maps import InCells
 from ..values import rows_of_width
 from .base import BasePrivateEstimator
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 
 class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateEstimator):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..exceptions import Neighbors, RandomState
+from ..geometry.bounds import Bounds
 from ..geometry.lattices import DIRECTIONS, SliceLattice, direction_count, public_directions
 from ..parameters import PRIVACY_RULES, Integer, Integers, Labels, OneOf, Option, Points
+from ..privacy.spending import SharedBudget
 from ..queries.slices import MOST_PERSONS
 from ..rows.persons import encode_labels
 from ..transport.measures import sliced_gradient
@@ -20,11 +23,6 @@ from .base import BasePrivateEstimator
 from .comparison import TWO_SIDED
 from .facts import named_classes, number_of_classes
 from .sliced_methods import MOST_QUANTILES, ScalarMethod, SketchMethod, SlicedSketch, mean_sketch
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
 _MOST_COUNTS = 1 << 29  # on the levels of all slices of all classes: four gigabytes

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import check_integer
+from ..exceptions import RandomState, check_integer
 from ..geometry.lattices import direction_count
 from ..geometry.linear_maps import MatrixMap
 from ..privacy.noise import public_generator
@@ -26,9 +25,6 @@ from .comparison import (
     size_shares,
 )
 from .facts import number_of_classes
-
-if TYPE_CHECKING:
-    from ..exceptions import RandomState
 
 
 class SlicedMethod:

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from ..exceptions import Neighbors, RandomState
 from ..geometry.bounds import some_of
 from ..parameters import MOST_STEPS, PRIVACY_RULES, Integer, Name, OfColumns, Rules
 from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.noise import public_generator
+from ..privacy.spending import SharedBudget
 from ..queries.classes import ColumnHistograms, TableMisfit
 from ..rows.grouping import declared
 from ..rows.opening import warn
@@ -35,11 +37,6 @@ from .table_queries import (
     shares,
 )
 from .table_views import TableViews
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..privacy.spending import SharedBudget
-
 
 # PrivateTable: a synthetic table from one private release of a real one.
 

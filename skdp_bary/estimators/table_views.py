@@ -10,7 +10,7 @@ from io import BytesIO
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -18,17 +18,13 @@ from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..exceptions import check_real, import_optional
+from ..exceptions import RandomState, Rows, check_real, import_optional
 from ..privacy.noise import public_generator
 from ..schema.cells import ListCells, TableCells, frame_of
 from ..values import with_width
 from .notices import check_samples
 from .table_mixture import Marginal, bin_words, condition, draw_units, marginal, with_rules
 from .table_queries import bins_between
-
-if TYPE_CHECKING:
-    from ..exceptions import RandomState, Rows
-
 
 # What is asked of a fitted table: rows, probabilities, answers about columns.
 

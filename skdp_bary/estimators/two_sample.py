@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..exceptions import Neighbors, RandomState
+from ..geometry.bounds import Bounds
 from ..geometry.lattices import slicing_directions, unit_planes, unit_slices
 from ..parameters import PRIVACY_RULES, Integer, Integers, Labels, Points
 from ..privacy.noise import public_generator
+from ..privacy.spending import SharedBudget
 from ..queries.meetings import CELL, FRACTION, CohortGap, PairLaw, PairSpreads
 from ..queries.slices import MOST_PERSONS
 from ..rows.opening import warn
@@ -30,11 +33,6 @@ from .comparison import (
     sizes_behind,
 )
 from .facts import named_or_found_classes
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 _USUAL = 0.3  # spread of rows on a slice, in units of the half domain, for the widest cells
 _SURE = 3.0  # of noise under which rows must look narrow for a warning

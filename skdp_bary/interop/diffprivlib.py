@@ -11,15 +11,13 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from ..exceptions import LeakError, PrivacyWarning, RelationError, check_integer, import_optional
 from ..privacy.accountant import check_accountant
 from ..privacy.entries import SPEND
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY
-
-if TYPE_CHECKING:
-    from ..privacy.spending import SharedBudget
+from ..privacy.spending import SharedBudget
 
 _LIBRARY = import_optional("diffprivlib", "peers", "DiffprivlibAccountant")
 _NOTE = "as stated by diffprivlib"

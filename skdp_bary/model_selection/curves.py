@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,18 +13,14 @@ from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.kmeans import PrivateKMeans
 from ..estimators.noisy_means import nearest, weighted_kmeans
-from ..exceptions import PrivacyWarning, check_epsilon, check_integer
+from ..exceptions import Estimator, PrivacyWarning, RandomState, check_epsilon, check_integer
 from ..privacy.noise import public_generator
 from ..rows.persons import Chunk, encode_labels
 from ..schema.cells import TableCells
 from ..transport.measures import DiscreteMeasure
 from .trials import AccuracyScore, MisfitScore, learned, released_measure, sliced_distance
-
-if TYPE_CHECKING:
-    from ..estimators.kmeans import PrivateKMeans
-    from ..exceptions import Estimator, RandomState
-
 
 # What noise costs in accuracy: a tool for whoever may see the rows.
 

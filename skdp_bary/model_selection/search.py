@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -16,7 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from .._sklearn import VersionedPickle
 from ..estimators.base import fitted_alone
 from ..estimators.notices import GuaranteeRepr, KnowsSearches, warn_of_leaking_steps
-from ..exceptions import BudgetError, PrivacyWarning, as_charged, check_integer
+from ..exceptions import (
+    BudgetError,
+    Estimator,
+    PrivacyWarning,
+    RandomState,
+    Rows,
+    as_charged,
+    check_integer,
+)
 from ..parameters import (
     PRIVACY_RULES,
     Grid,
@@ -28,16 +36,11 @@ from ..parameters import (
 )
 from ..privacy.entries import note_of
 from ..privacy.noise import noise_generator
-from ..privacy.plans import failure_advice, make_trials
+from ..privacy.plans import Plan, failure_advice, make_trials
 from ..privacy.quote import known_width, told_of_a_pipeline
+from ..privacy.spending import SharedBudget
 from ..queries.sizes import require_readable
 from .trials import make_trial, score_of, search_parts
-
-if TYPE_CHECKING:
-    from ..exceptions import Estimator, RandomState, Rows
-    from ..privacy.plans import Plan
-    from ..privacy.spending import SharedBudget
-
 
 # PrivateSearchCV: choose hyper-parameters on private rows, with the choice itself private.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,18 +32,15 @@ from ..estimators.barycenter_methods import (
 )
 from ..estimators.noisy_means import shrink_together
 from ..estimators.noisy_trees import HaarMethod
-from ..exceptions import check_integer
+from ..exceptions import Neighbors, RandomState, check_integer
 from ..geometry import Ball
+from ..geometry.bounds import Bounds
 from ..geometry.linear_maps import barycenter_dimension
 from ..parameters import MOST_STEPS, Points
+from ..privacy.spending import SharedBudget
 from ..queries.power_cells import CellSpreads
 from ..transport import DiscreteMeasure
 from .subsampling import SubsampledBarycenter
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 _TREES = HaarMethod(power=2.0)
 

@@ -16,20 +16,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from ..base import Integer, Number, Option
 from ..estimators import PrivateEMDHeatmap
 from ..estimators.heatmap import HeatmapFit, HeatmapMethod, HeatmapSetting, measure
+from ..exceptions import Neighbors, RandomState
+from ..geometry.bounds import Bounds
+from ..privacy.spending import SharedBudget
 from ..queries.cells import MAX_GRID_DEPTH, Partition
 from ..transport.trees import Tree, child_codes
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 _MAX_DENSE_DEPTH = 12  # methods that measure every cell of a grid stop here: 2**24 cells
 _DECAY = 2.0**-0.5  # budget of a level over that of the level above: best in the bound

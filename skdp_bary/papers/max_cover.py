@@ -11,7 +11,7 @@ its own noisy counts all the same.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -30,15 +30,13 @@ from ..estimators.clustering import (
 from ..estimators.clustering_high import HighMethod, principal_axes
 from ..estimators.kmeans_low import search, without_far_noise
 from ..estimators.noisy_means import read_means
+from ..exceptions import Neighbors, RandomState
+from ..geometry.bounds import Bounds
+from ..privacy.spending import SharedBudget
 from ..queries.clusters import digits_of
 from ..rows.persons import ROW_UNITS
 from .covers import ClusterCounts, CoverQuery, cover_radii
 from .races import race_plan
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 # Chosen by the costs of ``benchmarks/kmeans/cover.py``; none of them changes what is guaranteed.
 _COVER_SHARE = 0.1  # of mu**2: what a race at a fifth of mu takes from the other steps

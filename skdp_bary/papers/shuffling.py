@@ -33,7 +33,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,7 +51,7 @@ from ..estimators.heatmap import (
 )
 from ..estimators.heatmap_views import HeatmapViews
 from ..estimators.noisy_trees import Measurement
-from ..exceptions import PrivacyWarning, check_integer, exact, float_below, plain
+from ..exceptions import PrivacyWarning, RandomState, Rows, check_integer, exact, float_below, plain
 from ..geometry.bounds import check_domain
 from ..geometry.rowwise import as_table
 from ..parameters import Cells, Having, Integers, PlainParameters, PublicDomain, check_parameters
@@ -61,9 +61,6 @@ from ..queries.cells import Partition, QuadGrid
 from ..rows.persons import check_floats, encode_persons, encode_weights, person_masses
 from ..values import as_floats
 from .subsampling import random_order
-
-if TYPE_CHECKING:
-    from ..exceptions import RandomState, Rows
 
 _ROUNDING = 1.0 + 1e-6  # of sums of floats whose logs are off by up to 1e-8
 _BITS = 300

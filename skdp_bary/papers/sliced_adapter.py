@@ -15,7 +15,7 @@ import math
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import torch
@@ -30,7 +30,15 @@ from ..estimators import DPSlicedWasserstein
 from ..estimators.base import fitted_alone
 from ..estimators.facts import setting_of
 from ..estimators.notices import KnowsSearches
-from ..exceptions import PrivacyWarning, RelationError, as_charged, check_integer
+from ..exceptions import (
+    Neighbors,
+    PrivacyWarning,
+    RandomState,
+    RelationError,
+    Rows,
+    as_charged,
+    check_integer,
+)
 from ..geometry import Ball
 from ..parameters import (
     MOST_FEATURES,
@@ -43,6 +51,8 @@ from ..parameters import (
 from ..privacy.entries import ROWS, check_text, note_of
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE, check_neighbors
 from ..privacy.noise import noise_generator, public_generator
+from ..privacy.plans import Plan
+from ..privacy.spending import SharedBudget
 from ..rows.origins import origin_of
 from ..values import read_rows
 from .sliced_adaptation import (
@@ -54,11 +64,6 @@ from .sliced_adaptation import (
 )
 from .sliced_noise import BatchDesk, batched_plan
 from .sliced_training import Training, TrainingEvent, feature_network, head_network, seeded_network
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState, Rows
-    from ..privacy.plans import Plan
-    from ..privacy.spending import SharedBudget
 
 _SKETCH, _BATCHES = "sketch", "batches"
 _METHOD = BatchMethod()

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -31,8 +31,9 @@ from ..base import Integer, Number
 from ..estimators import DPSlicedWasserstein
 from ..estimators.base import fitted_alone
 from ..estimators.sliced_methods import SlicedSketch
-from ..exceptions import PrivacyWarning, check_integer
+from ..exceptions import Neighbors, PrivacyWarning, RandomState, Rows, check_integer
 from ..geometry import Ball, Box
+from ..geometry.bounds import Bounds
 from ..geometry.lattices import SliceLattice, public_directions
 from ..parameters import (
     MOST_FEATURES,
@@ -47,6 +48,7 @@ from ..parameters import (
 from ..privacy.mechanisms import RoundedGaussian
 from ..privacy.noise import public_generator
 from ..privacy.plans import Plan, Step
+from ..privacy.spending import SharedBudget
 from ..queries.slices import ProjectedQuantiles
 from .sliced_training import (
     SlicedQuantileLoss,
@@ -55,11 +57,6 @@ from .sliced_training import (
     generator_network,
     seeded_network,
 )
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState, Rows
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 _FORMAT = 1
 _NOT_SAVED = ("network", "encoder", "callback", "checkpoint", "accountant", "bounds", "directions")

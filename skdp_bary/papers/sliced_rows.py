@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,18 +22,15 @@ from scipy.special import ndtri
 from ..base import Query, Sensitivity
 from ..estimators import DPSlicedWasserstein
 from ..estimators.sliced_methods import SlicedMethod, SlicedRelease
-from ..exceptions import RelationError
+from ..exceptions import Neighbors, RandomState, RelationError
+from ..geometry.bounds import Bounds
 from ..geometry.lattices import SliceLattice
 from ..privacy.mechanisms import REPLACE_ONE, check_neighbors
 from ..privacy.noise import noise_generator
+from ..privacy.spending import SharedBudget
 from ..transport import DiscreteMeasure
 from ..transport.measures import univariate_cost
 from .subsampling import random_order
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
 
 _SMOOTH_POINTS = 64  # that stand for a Gaussian in smoothed distances: precision and time
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,8 @@ from scipy.special import gammaln, logsumexp
 from ..base import Number
 from ..estimators import PrivateWassersteinBarycenter
 from ..exceptions import (
+    Neighbors,
+    RandomState,
     RelationError,
     as_charged,
     check_delta,
@@ -30,6 +32,7 @@ from ..exceptions import (
     exact,
     float_above,
 )
+from ..geometry.bounds import Bounds
 from ..privacy.mechanisms import (
     ADD_REMOVE,
     REPLACE_ONE,
@@ -40,11 +43,7 @@ from ..privacy.mechanisms import (
     gaussian_renyi,
 )
 from ..privacy.plans import Plan, Step, split_epsilon, split_mu
-
-if TYPE_CHECKING:
-    from ..exceptions import Neighbors, RandomState
-    from ..geometry.bounds import Bounds
-    from ..privacy.spending import SharedBudget
+from ..privacy.spending import SharedBudget
 
 # Amplification by subsampling, each scheme under the one relation it is proved for.
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sklearn.base import clone
 
+from ..exceptions import Estimator
 from ..inspection.lower_bound import epsilon_lower_bound
 from ..inspection.replay import replay
 from . import fit_checks, one_fit, replay_checks
 from .hostile import hostile_pairs, require, settings
-
-if TYPE_CHECKING:
-    from ..exceptions import Estimator
-
 
 # The list of checks, run by pytest or by hand.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import sparray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -17,7 +18,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import VersionedPickle, captioned_block
-from ..geometry.bounds import check_domain, width_of
+from ..exceptions import RandomState, Rows
+from ..geometry.bounds import Bounds, check_domain, width_of
 from ..geometry.domains import Ball, Box
 from ..geometry.linear_maps import (
     HadamardMap,
@@ -41,13 +43,6 @@ from ..parameters import (
     check_parameters,
 )
 from ..values import names_seen, read_rows, rows_of_width, warn_of_ids
-
-if TYPE_CHECKING:
-    from scipy.sparse import sparray
-
-    from ..exceptions import RandomState, Rows
-    from ..geometry.bounds import Bounds
-
 
 # Scaling by public bounds instead of by the data.
 

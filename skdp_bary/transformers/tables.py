@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,16 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import VersionedPickle, captioned_block
-from ..exceptions import import_optional
+from ..exceptions import Estimator, Rows, import_optional
 from ..geometry.rowwise import saturated
 from ..parameters import Having, OfColumns, PlainParameters, Points, check_parameters
 from ..schema.schema import Schema, warn_of_unnamed
 from ..values import as_floats, column_names, read_rows, with_width
 from .step_rules import is_private, library_of
-
-if TYPE_CHECKING:
-    from ..exceptions import Estimator, Rows
-
 
 # The first step of a pipeline: rows in the form that their schema declares.
 

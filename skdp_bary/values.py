@@ -32,7 +32,10 @@ _NO_DATES = (
     "dates and durations are no numbers. Count days from a public day, for example "
     "(dates - pandas.Timestamp('2020-01-01')).dt.days"
 )
-_ENCODE = "leave it out, or encode it first, for example SchemaTransformer(schema)"
+_ENCODE = (
+    "read numbers by pd.to_numeric(column, errors='coerce') and dropna(), dates and categories by "
+    "SchemaTransformer(schema), or leave it out"
+)
 QUOTES_NO_ROW = "_quotes_no_row"  # mark of errors that this package raises on a worker
 COMPLEX = "Complex data not supported"  # words that scikit-learn's checks look for
 
@@ -349,8 +352,8 @@ def _float_of(value, what):
     if isinstance(value, Complex):
         raise ValueError(f"{COMPLEX}: {what} must hold real numbers, for example values.real.")
     raise TypeError(
-        f"{what} must hold real numbers: an argument must be no string, date or other object, but "
-        f"a number; {_ENCODE}."
+        f"{what} must hold real numbers: an argument must be no string or other object, but a "
+        f"number; {_ENCODE}."
     )
 
 

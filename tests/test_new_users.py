@@ -31,6 +31,29 @@ from tests.cases import every
 X = np.random.default_rng(0).random((60, 2))
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateEMDHeatmap(bounds=(0, 90)),
+        PrivateKMeans(2, bounds=(0, 90)),
+        PrivateMeasure(bounds=(0, 90)),
+        PrivateTable({"age": Number(0, 90), "weight": Number(0, 90)}),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+def test_one_correction_is_enough_for_text_in_a_column(estimator):
+    """They were told to encode numbers, in words that led to the next error."""
+    frame = pd.DataFrame({"age": ["30", "unknown", "", "N/A", "41"] * 20, "weight": 70.0})
+    with pytest.raises((TypeError, ValueError), match="column, errors='coerce'|dropna") as told:
+        estimator.fit(frame)
+    assert "unknown" not in str(told.value)
+    numbers = frame.assign(age=pd.to_numeric(frame["age"], errors="coerce"))
+    with pytest.raises(ValueError, match="dropna"):
+        estimator.fit(numbers)
+    estimator.fit(numbers.dropna())
+
+
 @pytest.mark.parametrize("policy", [None, SpendingPolicy(epsilon=0.1, period="year")])
 @pytest.mark.parametrize("searched", [False, True])
 def test_a_refusal_names_who_asked(searched, policy):

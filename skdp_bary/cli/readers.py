@@ -4,6 +4,7 @@ import csv
 import gzip
 import operator
 import re
+import shlex
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections import deque
@@ -330,18 +331,23 @@ def finite_numbers(column, name, path):
 def missing(name, path):
     """Return the error that a column has cells without a finite number."""
     return ValueError(
-        f"The column {name!r} of {path} has missing values or infinities. Leave out their rows, or "
-        "put a public value in their place, and ask again."
+        f"The column {name!r} of {path} has missing values or infinities. Leave out rows without a "
+        f"number by --where {_numeric(name)}, or rows without any value by --drop-missing."
     )
 
 
 def not_numbers(name, path):
     """Return the error that a column has cells which are not numbers."""
     return ValueError(
-        f"The column {name!r} of {path} must hold numbers, in every row: an empty cell, a word "
-        "such as NA, or a decimal comma is none. Leave out such rows, or put a public value in "
-        "their place; or name the columns that make a row with --columns."
+        f"The column {name!r} of {path} must hold numbers, got text. Leave out rows without a "
+        f"number by --where {_numeric(name)}, or name other --columns. Dates and categories "
+        "need skdp-bary table."
     )
+
+
+def _numeric(name):
+    """Return a rule, quoted, that only rows with a number meet; --drop-missing keeps words."""
+    return f"{shlex.quote(f'{name} >= LOW')}, LOW being its lower bound"
 
 
 # Which rows of a file are kept: public rules, of which each row alone says whether it meets them.

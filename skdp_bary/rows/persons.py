@@ -123,9 +123,9 @@ class Chunk:
 
 
 _NAN = (
-    "Input X contains NaN. Leave out such rows, or fill in a public value: SchemaTransformer with "
-    "missing=True in its schema, then SimpleImputer(strategy='constant', fill_value=..., "
-    "keep_empty_features=True), in a pipeline before. PrivateTable takes missing=True itself."
+    "Input X contains NaN. Leave out such rows, by frame.dropna() before X, y and groups are taken "
+    "from it, or fill in a public value: frame.fillna(0), in a pipeline "
+    "SimpleImputer(strategy='constant', fill_value=0, keep_empty_features=True)."
 )
 _INFINITY = "Input X contains infinity. Put a public value in its place, or leave out such rows."
 

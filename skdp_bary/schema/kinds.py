@@ -17,7 +17,11 @@ from .values import UNREADABLE, each, flag_of, integer_of, moment_of, number_of,
 _EXACT = 2**53
 _UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 _READERS = {str: text_of, int: integer_of, float: number_of, bool: flag_of}
-_MISSING = "has missing values, and its schema allows none. Declare missing=True, or drop them."
+_MISSING = (
+    "has missing values, and its schema allows none. Declare missing=True, or leave out such rows: "
+    "frame.dropna(), on the command line --drop-missing."
+)
+_DATES = "missing=True after pd.to_datetime(column, format='%d.%m.%Y', errors='coerce'), or Text()"
 _SPECIAL = " For example special=[0, 999]."
 _VALUES = " For example values=['cook', 'nurse']."
 
@@ -68,8 +72,8 @@ class Kind(ABC):
             raise ValueError(f"{what} {_MISSING}")
         if problem and any(value is UNREADABLE for value in found):
             raise ValueError(
-                f"{what} has values that {problem}. Leave it out of the schema, or declare what it "
-                f"holds, for example {other}."
+                f"{what} has values that {problem}. Declare what it holds, for example {other}, or "
+                "leave it out of the schema."
             )
         return found
 
@@ -105,7 +109,7 @@ class _Range(Kind):
                 return values.astype(np.float64)
         if values.dtype.kind == "c":
             raise ValueError(f"{COMPLEX}: {what} must hold real numbers, for example values.real.")
-        other = "Category(['low', 'high'])"
+        other = "missing=True after pd.to_numeric(column, errors='coerce'), or Category(['low'])"
         return _floats(self._read_each(values, number_of, what, "are no numbers", other))
 
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
@@ -444,7 +448,7 @@ class Date(_Range):
         """Return the column as whole units since `low`, NaN where missing."""
         if values.dtype.kind == "M":
             values = values.astype("datetime64[us]").astype(object)
-        found = self._read_each(values, moment_of, what, "are no dates", "Text()")
+        found = self._read_each(values, moment_of, what, "are no dates", _DATES)
         start, unit = moment_of(self.low), _UNITS[self.resolution]
         return _floats([v if v is None else (v - start) // unit for v in found])
 

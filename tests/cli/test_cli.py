@@ -339,6 +339,23 @@ def test_notes_name_columns(folder, run):
     assert status == 0 and "at the low end of column 'lon'" in err
 
 
+@pytest.mark.parametrize(
+    "cells", [{7: "unknown"}, {7: ""}, {7: "", 8: "N/A", 9: "12,5", 10: "inf"}]
+)
+def test_one_correction_is_enough_for_cells_that_are_no_numbers(folder, run, n_charged, cells):
+    """They were told to ask again, and told the same whatever they asked."""
+    table = pandas.read_csv("places.csv", dtype=str)
+    for row, cell in cells.items():
+        table.loc[row, "lat"] = cell
+    table.to_csv("messy.csv", index=False)
+    count = n_charged(1.0)
+    asked = ("measure", "messy.csv", *PLACES[1:], *LEDGER, "--out", "m.csv")
+    status, _, err = run(*asked)
+    assert status == 2 and count() == 0
+    rule = re.search(r"--where '(.+?)'", err).group(1)
+    assert run(*asked, "--where", rule.replace("LOW", "-90"))[0] == 0 and count() == 1
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_missing_values_are_named_and_cost_nothing(folder, run, n_charged, ending):
     table = pandas.read_csv("places.csv")

@@ -85,7 +85,9 @@ def test_a_table_of_any_values(spark):
 def test_what_is_wrong_with_rows_is_raised_before_a_charge(spark):
     bad = spark.createDataFrame(pa.table({"a": [0.1, None], "b": [0.2, 0.3]})).coalesce(1)
     budget = BudgetAccountant(1.0)
-    with pytest.raises(ValueError, match="^Input X contains NaN. Leave out such rows, or fill"):
+    with pytest.raises(
+        ValueError, match="^Input X contains NaN. Leave out such rows, by frame.dropna"
+    ):
         PrivateMeasure(bounds=(0, 1), n_hint=2, accountant=budget).fit(bad)
     assert budget.entries == ()
 

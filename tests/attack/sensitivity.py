@@ -10,17 +10,8 @@ import time
 from sklearn.base import clone
 
 from skdp_bary.papers import MaxCoverKMeans
+from tests import world
 from tests.estimators import PRIVATE
-from tests.world import (
-    ByClass,
-    FeaturesOf,
-    hostile_pairs,
-    make_arguments,
-    record_fit,
-    replay_after,
-    settings,
-    worst_pairs,
-)
 
 from .neighbors import Mutations, Neighbors
 from .promises import Promise, Trial, spawn
@@ -49,8 +40,8 @@ class Search:
 
     def __init__(self, estimator, kind, rng):
         self.estimator, self.rng = estimator, rng
-        arguments = make_arguments(estimator, kind=kind)
-        recording = record_fit(estimator, arguments)
+        arguments = world.make_arguments(estimator, kind=kind)
+        recording = world.record_fit(estimator, arguments)
         self.refused = recording.error
         self.script = recording.records
         self.best = {}
@@ -58,9 +49,9 @@ class Search:
         self._starts = [] if self.refused else self._hostile(kind)
 
     def _hostile(self, kind):
-        pairs = hostile_pairs(self.estimator, kind)
+        pairs = world.hostile_pairs(self.estimator, kind)
         for record in self.script:
-            pairs += worst_pairs(self.estimator, kind, record.query)
+            pairs += world.worst_pairs(self.estimator, kind, record.query)
         return [pairs[i] for i in self.rng.permutation(len(pairs))]
 
     def next(self):
@@ -72,10 +63,10 @@ class Search:
             aim = min(steps, key=lambda step: self.best[step][0] * self.rng.random())
             neighbors = self._mutations.mutated(self.best[aim][1])
         data, neighbor = neighbors.data()
-        before = record_fit(self.estimator, data, self.script)
+        before = world.record_fit(self.estimator, data, self.script)
         if before.error is not None:  # such rows are refused
             return []
-        report = replay_after(before, self.estimator, neighbor)
+        report = world.replay_after(before, self.estimator, neighbor)
         for step in report.steps:
             if step.ratio >= self.best.get(step.name, (0.0,))[0]:
                 self.best[step.name] = step.ratio, neighbors
@@ -91,9 +82,9 @@ class Search:
 
 def _question(query):
     """Return the name of what is asked, without what it is wrapped in."""
-    if isinstance(query, FeaturesOf):
+    if isinstance(query, world.FeaturesOf):
         query = query.query
-    if isinstance(query, ByClass):
+    if isinstance(query, world.ByClass):
         query = query.queries[0]
     return type(query).__name__
 
@@ -103,7 +94,7 @@ def searches(rng, estimators=REPLAYED):
     while True:
         own = spawn(rng)
         estimator = estimators[own.integers(len(estimators))]
-        candidates = settings(estimator)
+        candidates = world.settings(estimator)
         candidate = candidates[own.integers(len(candidates))]
         kind = _KINDS[own.integers(len(_KINDS))]
         search = Search(clone(candidate).set_params(random_state=0), kind, own)

@@ -11,26 +11,8 @@ import pytest
 
 from skdp_bary.base import CellTree, ClippedSum, Count, Moments
 from skdp_bary.geometry import Ball, Box
-from tests.world import (
-    ByClass,
-    CellSpreads,
-    CentredLattice,
-    DistanceHistogram,
-    HaarDifferences,
-    LevelCounts,
-    NearestLoss,
-    ProjectedHistogram,
-    RowMapped,
-    Sketch,
-    SliceLattice,
-    chunk,
-    home,
-    integers,
-    public_directions,
-    rows,
-    same,
-    sketch,
-)
+from tests import world
+from tests.world import chunk, home, integers, rows, same, sketch
 
 N, D = 997, 3
 CLASSES = np.array(["a", "b", "c"])
@@ -45,10 +27,10 @@ counting = home("collect")
 def queries(units):
     box, ball = Box([0.0] * D, [1.0] * D), Ball([0.5] * D, 0.6)
     return [
-        LevelCounts(CellTree(box, 7), 3, units),
-        HaarDifferences(CellTree(ball, 5), 3, units),
+        world.LevelCounts(CellTree(box, 7), 3, units),
+        world.HaarDifferences(CellTree(ball, 5), 3, units),
         Count(units),
-        DistanceHistogram((0.25,) * D, (0.1, 0.5, 2.0), units),
+        world.DistanceHistogram((0.25,) * D, (0.1, 0.5, 2.0), units),
         ClippedSum(1.5, D, units),
     ]
 
@@ -63,10 +45,12 @@ def test_threads_give_the_same_integers(part, beside, monkeypatch):
     """Also in coarser units than rows are read in, and of the chunks of a stream."""
     units = {"groups": 1 << 17, "sample_weight": 1 << 16}.get(*beside, 1) if beside else 1
     whole = [integers(q, rows(X, Y, classes=CLASSES, **beside)) for q in queries(units)]
-    pieces, update = [], Sketch.update
+    pieces, update = [], world.Sketch.update
     monkeypatch.setattr(home("ArraySource"), "CHUNK_ROWS", part)
     monkeypatch.setattr(counting, "_LEAST_EFFORT", 1)
-    monkeypatch.setattr(Sketch, "update", lambda own, c: pieces.append(len(c.X)) or update(own, c))
+    monkeypatch.setattr(
+        world.Sketch, "update", lambda own, c: pieces.append(len(c.X)) or update(own, c)
+    )
     cuts = [slice(0, 200), slice(200, 201), slice(201, N)]
     for n_jobs in (2, 5):
         with in_threads(n_jobs):
@@ -89,7 +73,7 @@ def test_threads_are_not_worth_it_for_few_rows(monkeypatch):
             integers(Count(), rows(np.zeros((1 << 17, 2))))
 
 
-class Levels(ProjectedHistogram):
+class Levels(world.ProjectedHistogram):
     shape = (1,)
 
     def _answer(self, histogram, mass):
@@ -101,10 +85,10 @@ class Levels(ProjectedHistogram):
 
 def test_slices_are_counted_in_threads(monkeypatch):
     box = Box([0.0] * D, [1.0] * D)
-    query = Levels(SliceLattice(box, public_directions("tight", 4, D)))
+    query = Levels(world.SliceLattice(box, world.public_directions("tight", 4, D)))
     whole = sketch(query, X)
     monkeypatch.setattr(counting, "_LEAST_EFFORT", 1)
-    monkeypatch.setattr(Sketch, "size", 1)  # as if rows were many more than counters
+    monkeypatch.setattr(world.Sketch, "size", 1)  # as if rows were many more than counters
     others, share_out = [], counting.share_out
     monkeypatch.setattr(
         counting, "share_out", lambda *task: others.append(task[2]) or share_out(*task)
@@ -123,16 +107,16 @@ def test_a_function_of_somebody_else_is_called_by_one_thread(monkeypatch):
         found.add(threading.get_ident())
         return row
 
-    query = RowMapped(row_map, ClippedSum(1.5, D))
+    query = world.RowMapped(row_map, ClippedSum(1.5, D))
     with in_threads():
         integers(query, rows(X))
-        integers(ByClass((query,) * 3), rows(X, Y, classes=CLASSES))
+        integers(world.ByClass((query,) * 3), rows(X, Y, classes=CLASSES))
     assert found == {threading.get_ident()}
 
 
 def test_joblib_processes_give_the_same_integers():
     many = np.random.default_rng(2).random((2 * home("ArraySource").CHUNK_ROWS + 17, 2))
-    query = LevelCounts(CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6))
+    query = world.LevelCounts(CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6))
     alone = integers(query, rows(many))
     with joblib.parallel_config(n_jobs=2):
         assert same(integers(query, rows(many)), alone)
@@ -156,7 +140,7 @@ def test_memory_is_bounded_by_the_chunk():
 
     tree = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 8)
     tracemalloc.start()
-    blocks = integers(LevelCounts(tree), rows(generate()))
+    blocks = integers(world.LevelCounts(tree), rows(generate()))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert blocks[0].tolist() == [[n_rows * n_chunks]]
@@ -188,17 +172,19 @@ def test_counting_an_array_takes_a_third_of_its_size_at_most():
 @pytest.mark.parametrize(
     "query",
     [
-        CellSpreads(POINTS, ZERO, POINTS[None], 1.0),
+        world.CellSpreads(POINTS, ZERO, POINTS[None], 1.0),
         ClippedSum(1.5, D),
         Moments(ZERO, 1.0),
-        NearestLoss(POINTS, 1.0),
+        world.NearestLoss(POINTS, 1.0),
     ],
     ids=lambda query: type(query).__name__,
 )
 def test_blocks_of_one_question_share_a_lattice(query, monkeypatch):
-    made, build = [], CentredLattice.__post_init__
+    made, build = [], world.CentredLattice.__post_init__
     monkeypatch.setattr(
-        CentredLattice, "__post_init__", lambda lattice: made.append(lattice) or build(lattice)
+        world.CentredLattice,
+        "__post_init__",
+        lambda lattice: made.append(lattice) or build(lattice),
     )
     counted = sketch(query)
     for start in range(0, N, 100):

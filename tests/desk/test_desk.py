@@ -8,25 +8,19 @@ import pytest
 
 from skdp_bary.base import Count
 from skdp_bary.exceptions import BudgetError, PlanError
+from tests import world
 from tests.cases import every
-from tests.world import (
-    Desk,
-    DiscreteLaplace,
-    Plan,
-    Rehearsal,
-    RoundedGaussian,
-    Step,
-    home,
-    noise_generator,
-    open_source,
-)
+from tests.world import home
 
 _desk = home("Desk")
 Rows = home("open_source").Rows
 
 X = np.random.default_rng(0).random((30, 2))
-PLAN = Plan(
-    "add_remove", 1.0, 0.0, (Step("one", DiscreteLaplace(0.5)), Step("two", DiscreteLaplace(0.5)))
+PLAN = world.Plan(
+    "add_remove",
+    1.0,
+    0.0,
+    (world.Step("one", world.DiscreteLaplace(0.5)), world.Step("two", world.DiscreteLaplace(0.5))),
 )
 
 
@@ -52,9 +46,9 @@ class Silent:
 
 
 def desk(plan=PLAN, till=None, noise=None, covers=None):
-    noise = noise_generator(0) if noise is None else noise
+    noise = world.noise_generator(0) if noise is None else noise
     till = Till() if till is None else till
-    return Desk(Rows(open_source(X)), plan, noise, till, covers=covers)
+    return world.Desk(Rows(world.open_source(X)), plan, noise, till, covers=covers)
 
 
 def ask(*names):
@@ -154,7 +148,7 @@ def test_a_refused_charge_draws_nothing():
 
 
 def test_noise_that_cannot_be_drawn_is_refused_before_the_charge():
-    tiny = Plan("add_remove", 1e-16, 0.0, (Step("one", DiscreteLaplace(1e-16)),))
+    tiny = world.Plan("add_remove", 1e-16, 0.0, (world.Step("one", world.DiscreteLaplace(1e-16)),))
     till = Till()
     with pytest.raises(ValueError, match="epsilon is too small for step 'one'"):
         desk(tiny, till, Silent()).answer(ask("one"))
@@ -200,8 +194,8 @@ def test_errors_of_a_conversation_come_out_as_they_are():
 
 
 def test_later_steps_can_be_divided_anew_and_cost_the_same():
-    steps = tuple(Step(name, RoundedGaussian(0.1)) for name in ("one", "two", "three"))
-    plan, till = Plan("add_remove", 1.0, 1e-5, steps), Till()
+    steps = tuple(world.Step(name, world.RoundedGaussian(0.1)) for name in ("one", "two", "three"))
+    plan, till = world.Plan("add_remove", 1.0, 1e-5, steps), Till()
     here = desk(plan, till, covers=lambda charged, plan: True)
     here.answer(ask("one"))
     here.divide_anew({"rest": 1.0})
@@ -258,8 +252,8 @@ def test_a_rehearsal_answers_all_with_noise_about_nobody():
             released = yield name, Count()
             done.append((name, int(released.values[0][0])))
 
-    Rehearsal(PLAN).answer(asking())
+    world.Rehearsal(PLAN).answer(asking())
     assert [name for name, _ in done] == ["one", "two"]
     assert max(abs(count) for _, count in done) < 100
     with pytest.raises(PlanError, match="next step of the plan is 'two'"):
-        Rehearsal(PLAN).answer(ask("one", "one"))
+        world.Rehearsal(PLAN).answer(ask("one", "one"))

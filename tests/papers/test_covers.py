@@ -9,24 +9,10 @@ from scipy.stats import chisquare
 
 from skdp_bary.base import Frame, Sensitivity
 from skdp_bary.geometry import Box
+from tests import world
 from tests.cases import every
 from tests.distributions import hockey_stick
-from tests.world import (
-    PERSON_UNITS,
-    WEIGHT_UNITS,
-    Coverage,
-    CoverGrid,
-    CoverQuery,
-    NoiseSource,
-    Offer,
-    RaceChoice,
-    compare_picks,
-    cover_radii,
-    home,
-    noise_generator,
-    race_delta,
-    sketch,
-)
+from tests.world import home, sketch
 
 GRIDS = home("CoverGrid")
 
@@ -37,7 +23,7 @@ def frame_of(p):
 
 
 def ask(p=2, radii=(0.2, 0.5), n_picks=3, **settings):
-    return CoverQuery(frame_of(p), np.ones(p), radii, n_picks, **settings)
+    return world.CoverQuery(frame_of(p), np.ones(p), radii, n_picks, **settings)
 
 
 def rows_of(n=200, p=2, seed=0):
@@ -47,9 +33,9 @@ def rows_of(n=200, p=2, seed=0):
 def run(query, X, *, rate=0.3, recorded=None, masses=None, seed=0):
     """Return the picks and what each of them chose from."""
     offers = []
-    race = RaceChoice(min(rate * query.units, 30.0))
+    race = world.RaceChoice(min(rate * query.units, 30.0))
     counted = sketch(query, X, None, masses)
-    picks = counted.picked(race, noise_generator(seed), recorded, offers.append)
+    picks = counted.picked(race, world.noise_generator(seed), recorded, offers.append)
     return picks, offers
 
 
@@ -71,10 +57,10 @@ def test_coverage_counts_every_row_within_reach_and_takes_away_the_same(
 ):
     monkeypatch.setattr(GRIDS, "DENSE_CELLS", 10**6 if dense else 0)
     monkeypatch.setattr(GRIDS, "_PAIRS_AT_ONCE", 500)
-    grid, rng = CoverGrid(halves, step), np.random.default_rng(1)
+    grid, rng = world.CoverGrid(halves, step), np.random.default_rng(1)
     places = grid.places_of([rng.integers(0, 2 * half + 1, 60) for half in halves])
     masses = rng.integers(1, 5, 60)
-    coverage = Coverage(grid, places, masses)
+    coverage = world.Coverage(grid, places, masses)
     left = np.ones(60, dtype=bool)
     center = grid.coordinates(places) // step
     for place in [*rng.integers(0, grid.n_places, 4).tolist(), int(places[0])]:
@@ -100,11 +86,11 @@ def test_first_picks_follow_the_exponential_mechanism(dense, monkeypatch):
     query = ask(1, (0.3,), 1)
     X = np.array([[-0.9], [-0.8], [0.1], [0.1], [0.2]])
     grid, rate = query.grids[0], 0.7
-    counted, noise = sketch(query, X), noise_generator(5)
+    counted, noise = sketch(query, X), world.noise_generator(5)
     offer = run(query, X)[1][0]
     covered = np.zeros(grid.n_places)
     covered[offer.places] = offer.masses
-    picks = [int(counted.picked(RaceChoice(rate), noise)[0, 0]) for _ in range(6000)]
+    picks = [int(counted.picked(world.RaceChoice(rate), noise)[0, 0]) for _ in range(6000)]
     seen = np.bincount(picks, minlength=grid.n_places)
     law = np.exp(rate * covered) / np.exp(rate * covered).sum()
     assert 0 in covered and chisquare(seen, 6000 * law).pvalue > 1e-3
@@ -115,13 +101,13 @@ def test_first_picks_follow_the_exponential_mechanism(dense, monkeypatch):
 def test_a_pick_takes_one_choice_and_one_uniform_integer(monkeypatch):
     calls = []
     for name in ("choose", "uniform_integer"):
-        original = getattr(NoiseSource, name)
+        original = getattr(world.NoiseSource, name)
 
         def watched(self, *args, _name=name, _original=original):
             calls.append(_name)
             return _original(self, *args)
 
-        monkeypatch.setattr(NoiseSource, name, watched)
+        monkeypatch.setattr(world.NoiseSource, name, watched)
     for X in (rows_of(50), np.zeros((50, 2)), np.zeros((0, 2))):
         calls.clear()
         run(ask(), X)
@@ -132,21 +118,24 @@ def test_a_pick_takes_one_choice_and_one_uniform_integer(monkeypatch):
 
 
 def test_radii_follow_from_public_numbers():
-    radii = cover_radii(np.array([1.0, 0.5, 0.5]), 10**6, 1.5, 8)
+    radii = world.cover_radii(np.array([1.0, 0.5, 0.5]), 10**6, 1.5, 8)
     assert radii == pytest.approx([1.5**-i for i in range(7, -1, -1)])
-    assert cover_radii(np.ones(3), 4, 1.5, 8)[0] >= 0.25
-    deep = cover_radii(np.ones(3), 10**9, 1.5, 40)
+    assert world.cover_radii(np.ones(3), 4, 1.5, 8)[0] >= 0.25
+    deep = world.cover_radii(np.ones(3), 10**9, 1.5, 40)
     assert math.prod(ask(3, deep[:1]).grids[0].sides) <= GRIDS.DENSE_CELLS
-    assert cover_radii(np.ones(5), 50_000, 2.0, 40)[0] < cover_radii(np.ones(5), 10**6, 2.0, 40)[0]
+    assert (
+        world.cover_radii(np.ones(5), 50_000, 2.0, 40)[0]
+        < world.cover_radii(np.ones(5), 10**6, 2.0, 40)[0]
+    )
 
 
 def test_queries_check_their_numbers():
     with pytest.raises(ValueError, match="increasing"):
         ask(radii=(0.5, 0.2))
     with pytest.raises(ValueError, match="one row each"):
-        ask(units=PERSON_UNITS)
+        ask(units=world.PERSON_UNITS)
     with pytest.raises(ValueError, match="add_remove"):
-        ask(units=WEIGHT_UNITS).sensitivity("replace_one")
+        ask(units=world.WEIGHT_UNITS).sensitivity("replace_one")
     assert ask().sensitivity("replace_any") == Sensitivity.single(1, 1)
 
 
@@ -182,13 +171,13 @@ def test_the_law_of_whole_transcripts_stays_below_the_profile():
             ("replace_one", base, moved),
         ):
             cost = hockey_stick(p, q, epsilon)
-            assert cost <= race_delta(rate, epsilon, relation)
+            assert cost <= world.race_delta(rate, epsilon, relation)
             assert cost > 0.0 or epsilon > 0.0
 
 
 def offer(*covered, n_places=4):
     places, masses = np.array(covered, dtype=np.int64).reshape(-1, 2).T
-    return Offer(places, masses, n_places)
+    return world.Offer(places, masses, n_places)
 
 
 @every(
@@ -203,5 +192,5 @@ def offer(*covered, n_places=4):
 )
 def test_the_audit_of_picks_says_what_no_neighbor_may_change(after, words):
     before = [offer((0, 2)), offer((1, 1))]
-    assert compare_picks(before, before, [0, 3], 1, True) == (0, [])
-    assert any(words in text for text in compare_picks(before, after, [0, 3], 1, True)[1])
+    assert world.compare_picks(before, before, [0, 3], 1, True) == (0, [])
+    assert any(words in text for text in world.compare_picks(before, after, [0, 3], 1, True)[1])

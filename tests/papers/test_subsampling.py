@@ -9,20 +9,9 @@ import pytest
 from scipy.special import ndtr
 
 from skdp_bary.exceptions import RelationError
+from tests import world
 from tests.cases import every
 from tests.distributions import hockey_stick
-from tests.world import (
-    amplified_delta,
-    amplify,
-    check_sampling,
-    gaussian_delta,
-    gaussian_renyi,
-    poisson_gaussian_renyi,
-    poisson_pure_renyi,
-    pure_renyi,
-    without_replacement_gaussian_renyi,
-    without_replacement_pure_renyi,
-)
 
 POISSON = ("poisson", "add_remove")
 WITHOUT = ("without_replacement", "replace_one")
@@ -67,7 +56,7 @@ def pure_profile(epsilon0):
 
 
 def gaussian_profile(mu):
-    return lambda epsilon: gaussian_delta(mu, epsilon)
+    return lambda epsilon: world.gaussian_delta(mu, epsilon)
 
 
 def neighbors(relation):
@@ -77,14 +66,14 @@ def neighbors(relation):
 
 
 CASES = {
-    "poisson pure": (POISSON, geometric_law, pure_profile, poisson_pure_renyi),
-    "poisson gaussian": (POISSON, gaussian_law, gaussian_profile, poisson_gaussian_renyi),
-    "without pure": (WITHOUT, geometric_law, pure_profile, without_replacement_pure_renyi),
+    "poisson pure": (POISSON, geometric_law, pure_profile, world.poisson_pure_renyi),
+    "poisson gaussian": (POISSON, gaussian_law, gaussian_profile, world.poisson_gaussian_renyi),
+    "without pure": (WITHOUT, geometric_law, pure_profile, world.without_replacement_pure_renyi),
     "without gaussian": (
         WITHOUT,
         gaussian_law,
         gaussian_profile,
-        without_replacement_gaussian_renyi,
+        world.without_replacement_gaussian_renyi,
     ),
 }
 
@@ -102,7 +91,7 @@ def test_exact_laws_of_small_batches_stay_below_the_bounds(case, amount):
             laws = [without_replacement_law(rows, 2, lambda c: law(c, amount)) for rows in pair]
         for p, q in (laws, laws[::-1]):
             for epsilon in EPSILONS:
-                bound = amplified_delta(profile, epsilon, rate, sampling, relation)
+                bound = world.amplified_delta(profile, epsilon, rate, sampling, relation)
                 exact = hockey_stick(p, q, epsilon)
                 assert exact <= bound + 1e-12
                 closest = max(closest, exact / bound if bound > 1e-9 else 0.0)
@@ -112,9 +101,11 @@ def test_exact_laws_of_small_batches_stay_below_the_bounds(case, amount):
 
 
 CALLS = [
-    lambda sampling, relation: check_sampling(sampling, relation),
-    lambda sampling, relation: amplify(1.0, 0.0, 0.1, sampling, relation),
-    lambda sampling, relation: amplified_delta(pure_profile(1.0), 0.1, 0.1, sampling, relation),
+    lambda sampling, relation: world.check_sampling(sampling, relation),
+    lambda sampling, relation: world.amplify(1.0, 0.0, 0.1, sampling, relation),
+    lambda sampling, relation: world.amplified_delta(
+        pure_profile(1.0), 0.1, 0.1, sampling, relation
+    ),
 ]
 
 
@@ -136,10 +127,10 @@ def test_other_relations_are_refused(call, sampling, relation):
 @every(
     "curve, relation",
     [
-        (poisson_gaussian_renyi, "replace_one"),
-        (poisson_pure_renyi, "replace_one"),
-        (without_replacement_gaussian_renyi, "add_remove"),
-        (without_replacement_pure_renyi, "add_remove"),
+        (world.poisson_gaussian_renyi, "replace_one"),
+        (world.poisson_pure_renyi, "replace_one"),
+        (world.without_replacement_gaussian_renyi, "add_remove"),
+        (world.without_replacement_pure_renyi, "add_remove"),
     ],
 )
 def test_curves_refuse_other_relations_even_where_nothing_is_spent(curve, relation):
@@ -151,14 +142,14 @@ def test_curves_refuse_other_relations_even_where_nothing_is_spent(curve, relati
 @every("rate", [0.0, -0.1, 1.1, math.nan])
 def test_rates_outside_are_refused(rate):
     with pytest.raises(ValueError, match="rate"):
-        amplify(1.0, 0.0, rate, *POISSON)
+        world.amplify(1.0, 0.0, rate, *POISSON)
 
 
 def test_names_outside_are_refused():
     with pytest.raises(ValueError, match="sampling must be one of"):
-        check_sampling("shuffle", "add_remove")
+        world.check_sampling("shuffle", "add_remove")
     with pytest.raises(ValueError, match="relation must be one of"):
-        check_sampling("poisson", "swap")
+        world.check_sampling("poisson", "swap")
 
 
 @every("rule", [POISSON, WITHOUT])
@@ -166,20 +157,20 @@ def test_amplify_is_the_theorem_rounded_up(rule):
     rng = np.random.default_rng(0)
     for _ in range(300):
         epsilon, rate = 10.0 ** rng.uniform(-9, 3.3), 10.0 ** rng.uniform(-9, 0)
-        amplified, delta = amplify(epsilon, 1e-6, rate, *rule)
+        amplified, delta = world.amplify(epsilon, 1e-6, rate, *rule)
         with mpmath.workdps(60):
             truth = mpmath.log1p(mpmath.mpf(rate) * mpmath.expm1(epsilon))
         assert truth <= amplified <= truth * (1 + 1e-11)
         assert 1e-6 * rate <= delta <= 1e-6 * rate * (1 + 1e-11)
-    assert amplify(2.0, 0.1, 1.0, *rule)[0] == 2.0
-    assert amplify(0.0, 0.0, 0.3, *rule) == (0.0, 0.0)
+    assert world.amplify(2.0, 0.1, 1.0, *rule)[0] == 2.0
+    assert world.amplify(0.0, 0.0, 0.3, *rule) == (0.0, 0.0)
 
 
 @every("epsilon", [0.0, 1e-9, 0.5, 3.0, 40.0, 600.0])
 @every("rate", [1e-12, 1e-3, 0.5, 1.0])
 def test_amplified_delta_reads_the_profile_at_the_right_point(epsilon, rate):
     seen = []
-    value = amplified_delta(lambda e: seen.append(e) or 0.25, epsilon, rate, *WITHOUT)
+    value = world.amplified_delta(lambda e: seen.append(e) or 0.25, epsilon, rate, *WITHOUT)
     with mpmath.workdps(400):
         truth = mpmath.log1p(mpmath.expm1(mpmath.mpf(epsilon)) / mpmath.mpf(rate))
     assert truth * (1 - 1e-11) <= seen[0] <= truth
@@ -202,8 +193,8 @@ def test_poisson_gaussian_curve_by_exact_binomial_sum():
                     for k in range(order + 1)
                 )
             ) / (order - 1)
-            value = poisson_gaussian_renyi(mu, rate, order, "add_remove")
-            assert min(truth, gaussian_renyi(mu, order)) <= value <= truth * (1 + 1e-10)
+            value = world.poisson_gaussian_renyi(mu, rate, order, "add_remove")
+            assert min(truth, world.gaussian_renyi(mu, order)) <= value <= truth * (1 + 1e-10)
 
 
 def test_poisson_gaussian_curve_at_the_largest_orders():
@@ -215,7 +206,7 @@ def test_poisson_gaussian_curve_at_the_largest_orders():
                 term *= mpmath.mpf(order - k + 1) / k * q / (1 - q)
                 total += term * mpmath.expm1(k * (k - 1) * m * m / 2)
             truth = mpmath.log1p(total * (1 - q) ** order) / (order - 1)
-        value = poisson_gaussian_renyi(mu, rate, order, "add_remove")
+        value = world.poisson_gaussian_renyi(mu, rate, order, "add_remove")
         assert truth <= value <= truth * (1 + 1e-8)
 
 
@@ -242,7 +233,7 @@ def mirrored_gaussian(mu, rate, order):
 def test_without_replacement_gaussian_curve_by_quadrature(mu, rate, order):
     with mpmath.workdps(30):
         truth = mirrored_gaussian(mu, rate, order)
-    value = without_replacement_gaussian_renyi(mu, rate, order, "replace_one")
+    value = world.without_replacement_gaussian_renyi(mu, rate, order, "replace_one")
     assert truth <= value <= truth * (1 + 1e-8)
 
 
@@ -250,9 +241,9 @@ def test_without_replacement_gaussian_curve_by_quadrature(mu, rate, order):
 @every("order", [1.5, 2.0, 5.0])
 def test_poisson_curve_of_the_whole_data_is_the_mechanism(epsilon, order):
     for rate in (1.0, math.nextafter(1.0, 0.0)):
-        whole = poisson_pure_renyi(epsilon, rate, order, "add_remove")
-        assert whole == pytest.approx(pure_renyi(epsilon, order), rel=1e-9)
-    assert poisson_gaussian_renyi(epsilon, 1.0, order, "add_remove") == gaussian_renyi(
+        whole = world.poisson_pure_renyi(epsilon, rate, order, "add_remove")
+        assert whole == pytest.approx(world.pure_renyi(epsilon, order), rel=1e-9)
+    assert world.poisson_gaussian_renyi(epsilon, 1.0, order, "add_remove") == world.gaussian_renyi(
         epsilon, order
     )
 
@@ -270,17 +261,18 @@ def test_pure_curves_by_exact_sums():
                 mpmath.log(sum(x**a * y ** (1 - a) for x, y in zip(p, r, strict=True))) / (a - 1)
                 for p, r in ((mixed, old), (old, mixed))
             ]
-            value = poisson_pure_renyi(epsilon, rate, order, "add_remove")
+            value = world.poisson_pure_renyi(epsilon, rate, order, "add_remove")
             assert max(both) <= value
             assert (
-                value <= max(both) * (1 + 1e-4) or value == amplify(epsilon, 0, rate, *POISSON)[0]
+                value <= max(both) * (1 + 1e-4)
+                or value == world.amplify(epsilon, 0, rate, *POISSON)[0]
             )
             ratio = 1 + q * mpmath.expm1(e)
             upper = [old[0] * ratio, old[0], 1 - old[0] - old[0] * ratio]
             lower = [old[0], old[0] * ratio, upper[2]]
             moment = sum(x**a * y ** (1 - a) for x, y in zip(upper, lower, strict=True) if x > 0)
             truth = mpmath.log(moment) / (a - 1)
-            value = without_replacement_pure_renyi(epsilon, rate, order, "replace_one")
+            value = world.without_replacement_pure_renyi(epsilon, rate, order, "replace_one")
             assert truth <= value <= truth * (1 + 1e-9)
 
 
@@ -288,7 +280,7 @@ def test_pure_curves_by_exact_sums():
 @every("rate", [1e-4, 0.3])
 def test_sampled_curves_increase_with_the_order_up_to_the_mechanism(case, rate):
     (_, relation), law, _, curve = CASES[case]
-    plain = pure_renyi if law is geometric_law else gaussian_renyi
+    plain = world.pure_renyi if law is geometric_law else world.gaussian_renyi
     orders = [1.0, 1.2, 2.0, 2.5, 3.0, 17.3, 200.0, 1e5, 1e12, math.inf]
     values = [curve(0.8, rate, order, relation) for order in orders]
     assert all(low <= high * (1 + 1e-8) for low, high in zip(values, values[1:], strict=False))

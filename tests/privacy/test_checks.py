@@ -9,17 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import world
 from tests.cases import every
-from tests.world import (
-    check_delta,
-    check_epsilon,
-    check_integer,
-    check_option,
-    check_real,
-    exact,
-    float_above,
-    float_below,
-)
 
 NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1.0], np.array([1.0, 2.0]), Decimal(1)]
 NOT_FINITE = [math.nan, math.inf, -math.inf, np.float64("nan")]
@@ -27,15 +18,15 @@ positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**9)
 
 
 def real(value):
-    return check_real(value, "x", low=0.0, high=1.0)
+    return world.check_real(value, "x", low=0.0, high=1.0)
 
 
 def integer(value):
-    return check_integer(value, "n", low=3, high=4)
+    return world.check_integer(value, "n", low=3, high=4)
 
 
 def option(value):
-    return check_option(value, "kind", ("a", "b"))
+    return world.check_option(value, "kind", ("a", "b"))
 
 
 @every(
@@ -44,7 +35,7 @@ def option(value):
         (real, [1, 1.0, np.float32(1.0), np.int64(1), Fraction(1)], float),
         (integer, [3, np.int64(3), np.uint8(3), 4], int),
         (option, ["a"], str),
-        (check_delta, [0, 0.5], float),
+        (world.check_delta, [0, 0.5], float),
     ],
 )
 def test_what_is_allowed_comes_back_as_a_number_of_python(check, right, kind):
@@ -57,14 +48,14 @@ def test_what_is_allowed_comes_back_as_a_number_of_python(check, right, kind):
     [
         (real, NOT_NUMBERS, TypeError, "x must be a finite number"),
         (real, NOT_FINITE, ValueError, "x must be a finite number"),
-        (check_epsilon, NOT_FINITE, ValueError, "must be a finite number"),
-        (check_delta, NOT_FINITE, ValueError, "must be a finite number"),
+        (world.check_epsilon, NOT_FINITE, ValueError, "must be a finite number"),
+        (world.check_delta, NOT_FINITE, ValueError, "must be a finite number"),
         (integer, [*NOT_NUMBERS, 3.0, math.nan, np.float64(3)], TypeError, "n must be an integer"),
         (integer, [2, 5], ValueError, r"n must be an integer in \[3, 4\], got"),
         (option, ["c", "A", None, 1, ["a"], ("a", "b")], ValueError, "one of 'a', 'b', got"),
-        (check_epsilon, [0, 0.0, -1.0, -5e-324], ValueError, "epsilon"),
-        (check_delta, [1.0, 1.5, -1e-9], ValueError, "delta"),
-        (lambda v: check_integer(v, "n", low=1), [0], ValueError, r"in \[1, inf\), got 0"),
+        (world.check_epsilon, [0, 0.0, -1.0, -5e-324], ValueError, "epsilon"),
+        (world.check_delta, [1.0, 1.5, -1e-9], ValueError, "delta"),
+        (lambda v: world.check_integer(v, "n", low=1), [0], ValueError, r"in \[1, inf\), got 0"),
     ],
 )
 def test_what_is_refused_is_told(check, wrong, error, message):
@@ -82,37 +73,37 @@ def test_ends_of_the_interval(open_low, open_high):
     outside += [0.0] * open_low + [1.0] * open_high
     for value in outside:
         with pytest.raises(ValueError, match=f"x must be a finite number in {shown}, got"):
-            check_real(value, "x", **limits)
+            world.check_real(value, "x", **limits)
     for value in {0.0, 0.5, 1.0} - set(outside):
-        assert check_real(value, "x", **limits) == value
+        assert world.check_real(value, "x", **limits) == value
 
 
 def test_exact_reads_decimals_as_people_do():
-    assert exact(0.1) * 3 == exact(0.3)
+    assert world.exact(0.1) * 3 == world.exact(0.3)
     assert 0.1 + 0.1 + 0.1 != 0.3
-    assert exact(np.float32(0.5)) == Fraction(1, 2)
-    assert exact(1e-7) == Fraction(1, 10**7)
-    assert exact(3) == 3
+    assert world.exact(np.float32(0.5)) == Fraction(1, 2)
+    assert world.exact(1e-7) == Fraction(1, 10**7)
+    assert world.exact(3) == 3
 
 
 @settings(derandomize=True)
 @given(positive, st.integers(0, 20))
 def test_float_below_never_exceeds(value, digits):
-    found = float_below(value, digits)
-    assert exact(found) <= value
-    assert value - exact(found) <= Fraction(1, 10**digits) + value / 2**51
+    found = world.float_below(value, digits)
+    assert world.exact(found) <= value
+    assert value - world.exact(found) <= Fraction(1, 10**digits) + value / 2**51
 
 
 def test_float_below_keeps_a_decimal():
-    assert float_below(exact(0.1)) == 0.1
-    assert float_below(Fraction(1, 3), digits=3) == 0.333
+    assert world.float_below(world.exact(0.1)) == 0.1
+    assert world.float_below(Fraction(1, 3), digits=3) == 0.333
     between = Fraction("0.333333333333333310")  # the nearest float reads 0.3333333333333333
-    assert exact(float_below(between, digits=18)) < between
+    assert world.exact(world.float_below(between, digits=18)) < between
 
 
 @settings(derandomize=True)
 @given(positive)
 def test_float_above_is_the_next_float(value):
-    found = float_above(value)
+    found = world.float_above(value)
     assert Fraction(found) >= value
     assert Fraction(math.nextafter(math.nextafter(found, 0.0), 0.0)) < value

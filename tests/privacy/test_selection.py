@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests import world
 from tests.cases import every
-from tests.world import (
-    NegativeBinomialTrials,
-    PoissonTrials,
-    gaussian_mu,
-    make_trials,
-    noise_generator,
-    renyi_delta,
-    selection_mu,
-)
 
 LAWS = ["logarithmic", "geometric", "poisson"]
 
@@ -23,7 +15,7 @@ LAWS = ["logarithmic", "geometric", "poisson"]
 def law_of(trials, largest=4000):
     """Probabilities of 0, 1, 2, ... trials."""
     k = np.arange(largest)
-    if isinstance(trials, PoissonTrials):
+    if isinstance(trials, world.PoissonTrials):
         return stats.poisson.pmf(k, trials.mean)
     weight = np.zeros(largest)
     weight[1] = 1.0
@@ -48,7 +40,7 @@ def renyi(p, q, order):
 @every("eta", [0.0, 0.3, 1.0])
 def test_a_choice_among_pure_trials_costs_two_plus_eta_of_one(eta):
     rng = np.random.default_rng(0)
-    trials = NegativeBinomialTrials(0.05, eta)
+    trials = world.NegativeBinomialTrials(0.05, eta)
     law, worst = law_of(trials), 0.0
     for _ in range(200):
         base = 0.01 + rng.dirichlet(np.full(4, 0.5))
@@ -65,7 +57,7 @@ def test_a_choice_among_pure_trials_costs_two_plus_eta_of_one(eta):
 @every("law_name, mean", [("logarithmic", 8), ("geometric", 8), ("geometric", 100), ("poisson", 8)])
 def test_renyi_bound_holds_whatever_is_seen_of_gaussian_trials(law_name, mean):
     rng = np.random.default_rng(mean)
-    trials = make_trials(law_name, mean)
+    trials = world.make_trials(law_name, mean)
     law, closest = law_of(trials), 0.0
     for _ in range(150):
         edges = np.concatenate([[-np.inf], np.sort(rng.normal(0.5, 2.0, size=3)), [np.inf]])
@@ -81,17 +73,17 @@ def test_renyi_bound_holds_whatever_is_seen_of_gaussian_trials(law_name, mean):
 
 @every("law_name", LAWS)
 def test_selection_mu_is_the_largest_that_fits(law_name):
-    trials = make_trials(law_name, 10)
-    mu = selection_mu(trials, 1.0, 1e-6)
-    assert renyi_delta(lambda a: trials.gaussian_renyi(mu, a), 1.0) <= 1e-6
-    assert renyi_delta(lambda a: trials.gaussian_renyi(1.01 * mu, a), 1.0) > 1e-6
-    assert mu < gaussian_mu(1.0, 1e-6)
+    trials = world.make_trials(law_name, 10)
+    mu = world.selection_mu(trials, 1.0, 1e-6)
+    assert world.renyi_delta(lambda a: trials.gaussian_renyi(mu, a), 1.0) <= 1e-6
+    assert world.renyi_delta(lambda a: trials.gaussian_renyi(1.01 * mu, a), 1.0) > 1e-6
+    assert mu < world.gaussian_mu(1.0, 1e-6)
 
 
 @every("law_name", LAWS)
 def test_numbers_of_trials_follow_their_law(law_name):
-    trials = make_trials(law_name, 4)
-    noise = noise_generator(3)
+    trials = world.make_trials(law_name, 4)
+    noise = world.noise_generator(3)
     drawn = np.array([trials.draw(noise) for _ in range(4000)])
     law = law_of(trials)
     cut = int(np.searchsorted(np.cumsum(law), 0.98))
@@ -107,29 +99,29 @@ def test_numbers_of_trials_follow_their_law(law_name):
 
 @every("law_name", LAWS)
 def test_mean_is_what_was_asked(law_name):
-    trials = make_trials(law_name, 12)
+    trials = world.make_trials(law_name, 12)
     law = law_of(trials)
     assert trials.mean == pytest.approx(12.0, rel=1e-6)
     assert (law * np.arange(len(law))).sum() == pytest.approx(12.0, rel=1e-4)
 
 
 def test_a_pure_base_is_rounded_down():
-    assert NegativeBinomialTrials(0.1).pure_base(1.0) == 0.5
-    assert 3 * NegativeBinomialTrials(0.1, eta=1.0).pure_base(1.0) <= 1.0
+    assert world.NegativeBinomialTrials(0.1).pure_base(1.0) == 0.5
+    assert 3 * world.NegativeBinomialTrials(0.1, eta=1.0).pure_base(1.0) <= 1.0
     with pytest.raises(ValueError, match="delta > 0"):
-        PoissonTrials(3).pure_base(1.0)
+        world.PoissonTrials(3).pure_base(1.0)
 
 
 @every(
     "call",
     [
-        lambda: make_trials("fixed", 5),
-        lambda: make_trials("geometric", 1.0),
-        lambda: NegativeBinomialTrials(1.0),
-        lambda: NegativeBinomialTrials(0.5, eta=-0.5),
-        lambda: PoissonTrials(0),
-        lambda: selection_mu(PoissonTrials(3), 1.0, 0.0),
-        lambda: selection_mu(NegativeBinomialTrials(0.5), 1e-12, 1e-300),
+        lambda: world.make_trials("fixed", 5),
+        lambda: world.make_trials("geometric", 1.0),
+        lambda: world.NegativeBinomialTrials(1.0),
+        lambda: world.NegativeBinomialTrials(0.5, eta=-0.5),
+        lambda: world.PoissonTrials(0),
+        lambda: world.selection_mu(world.PoissonTrials(3), 1.0, 0.0),
+        lambda: world.selection_mu(world.NegativeBinomialTrials(0.5), 1e-12, 1e-300),
     ],
 )
 def test_what_cannot_be_chosen_is_refused(call):

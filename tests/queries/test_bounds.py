@@ -6,19 +6,9 @@ import numpy as np
 import pytest
 
 from skdp_bary.base import ClippedSum
+from tests import world
 from tests.cases import every
-from tests.world import (
-    PERSON_UNITS,
-    DiscreteLaplace,
-    DistanceHistogram,
-    RoundedGaussian,
-    answer,
-    home,
-    released,
-    sketch,
-    tail_bin,
-    top_bin,
-)
+from tests.world import answer, home, released, sketch
 
 LENGTH = 1 << 20
 EXTREMES = [0.0, 5e-324, 1e-310, 2.0**-64, 1e-9, 1.0, 3.7, 1e30, 1e155, 1.3e304, 1.79e308]
@@ -53,14 +43,14 @@ def test_no_row_is_longer_than_the_lattice_says_and_some_row_is_as_long(d):
 
 def test_many_whole_persons_do_not_overflow():
     """Mass times coordinate would need 40 bits a row: 2**23 persons would wrap around."""
-    query, masses = ClippedSum(1.0, 1, PERSON_UNITS), np.full(1000, PERSON_UNITS)
+    query, masses = ClippedSum(1.0, 1, world.PERSON_UNITS), np.full(1000, world.PERSON_UNITS)
     counted = sketch(query)
     for _ in range(10):
         counted.merge(sketch(query, np.ones((1000, 1)), None, masses))
     total, mass = counted.exact_blocks()
     assert int(total[0]) < 2**34  # room for half a billion times as many
     assert total[0] == pytest.approx(10_000 * LENGTH, rel=1e-5)
-    assert mass[0] == 10_000 * PERSON_UNITS
+    assert mass[0] == 10_000 * world.PERSON_UNITS
 
 
 @pytest.mark.filterwarnings("error")
@@ -71,13 +61,13 @@ def test_distances_of_every_magnitude():
 
 
 def test_histogram_bins_are_closed_above_and_the_last_takes_the_rest():
-    query = DistanceHistogram((0.0,), (0.5, 1.0, 2.0))
+    query = world.DistanceHistogram((0.0,), (0.5, 1.0, 2.0))
     X = np.array([0.0, 0.5, 0.500001, 1.0, 1.1, 2.0, 7.0, 1e308])[:, None]
     assert answer(query, X)[0].tolist() == [2, 2, 4]
 
 
-def noisy_histogram(counts, seed, epsilon=0.1, mechanism=DiscreteLaplace):
-    class Fixed(DistanceHistogram):
+def noisy_histogram(counts, seed, epsilon=0.1, mechanism=world.DiscreteLaplace):
+    class Fixed(world.DistanceHistogram):
         def blocks(self, state):
             return (np.array(counts, dtype=np.int64),)
 
@@ -85,21 +75,21 @@ def noisy_histogram(counts, seed, epsilon=0.1, mechanism=DiscreteLaplace):
     return released(query, mechanism(epsilon), relation="replace_one", seed=seed)
 
 
-@every("mechanism", [DiscreteLaplace, RoundedGaussian])
+@every("mechanism", [world.DiscreteLaplace, world.RoundedGaussian])
 def test_noise_alone_rarely_stands_out(mechanism):
     empty = [noisy_histogram([0] * 64, seed, mechanism=mechanism) for seed in range(300)]
-    assert sum(top_bin(r) is not None for r in empty) <= 4
-    assert sum(tail_bin(r) is not None for r in empty) <= 40
+    assert sum(world.top_bin(r) is not None for r in empty) <= 4
+    assert sum(world.tail_bin(r) is not None for r in empty) <= 40
 
 
 def test_bins_with_rows_stand_out():
     for seed in range(20):
         found = noisy_histogram([0] * 20 + [5000, 3000] + [0] * 20, seed, 1.0)
-        assert top_bin(found) == 21 and tail_bin(found) >= 21
+        assert world.top_bin(found) == 21 and world.tail_bin(found) >= 21
 
 
 def center(query, epsilon, *given, seed=1):
-    return query.center(released(query, DiscreteLaplace(epsilon), *given, seed=seed))
+    return query.center(released(query, world.DiscreteLaplace(epsilon), *given, seed=seed))
 
 
 def test_center_is_the_mean_or_the_origin_when_there_is_too_little():
@@ -118,6 +108,6 @@ def test_a_center_that_is_mostly_noise_stays_near_the_origin():
 
 def test_weighted_rows_pull_the_center_by_their_weight():
     X = np.array([[1.0], [-1.0]]).repeat(5000, axis=0)
-    masses = np.array([PERSON_UNITS, PERSON_UNITS // 2]).repeat(5000)
-    query = ClippedSum(1.0, 1, PERSON_UNITS)
+    masses = np.array([world.PERSON_UNITS, world.PERSON_UNITS // 2]).repeat(5000)
+    query = ClippedSum(1.0, 1, world.PERSON_UNITS)
     assert center(query, 1.0, X, None, masses) == pytest.approx([1 / 3], abs=0.01)

@@ -4,26 +4,18 @@ import numpy as np
 import pytest
 
 from skdp_bary.geometry import Ball, Box
-from tests.world import (
-    ByClass,
-    CellGrams,
-    ClippedMeans,
-    Exact,
-    answer,
-    digits_of,
-    frames_of,
-    released,
-)
+from tests import world
+from tests.world import answer, released
 
 DOMAIN = Box([-4.0] * 3, [4.0] * 3)
 CLASS_CENTERS = np.array([[0.1, 0.0, -0.2], [-1.5, 0.5, 0.0]])
 CELLS = np.array([[-1.5, 0.0, 0.0], [1.5, 0.0, 0.0]])
 
 
-def ask(cls=CellGrams, *, radius=0.6, units=1, n_classes=2):
-    frames = frames_of(DOMAIN, CLASS_CENTERS[:n_classes], digits_of(units).rows)
+def ask(cls=world.CellGrams, *, radius=0.6, units=1, n_classes=2):
+    frames = world.frames_of(DOMAIN, CLASS_CENTERS[:n_classes], world.digits_of(units).rows)
     arguments = (CELLS, np.full(2, radius), (1.0, 0.3), False, units)
-    return ByClass(tuple(cls(frame, *arguments) for frame in frames))
+    return world.ByClass(tuple(cls(frame, *arguments) for frame in frames))
 
 
 def test_matrices_are_mass_sum_and_scatter():
@@ -31,7 +23,7 @@ def test_matrices_are_mass_sum_and_scatter():
     codes, cell = rng.integers(2, size=(2, 3000))
     X = CLASS_CENTERS[codes] + CELLS[cell] + 0.1 * rng.standard_normal((3000, 3))
     query = ask()
-    for code, read in enumerate(query.read(released(query, Exact(), X, codes))):
+    for code, read in enumerate(query.read(released(query, world.Exact(), X, codes))):
         for k in (0, 1):
             rows = X[(codes == code) & (cell == k)] - CLASS_CENTERS[code]
             rows -= query.queries[code].used_centers[k]
@@ -47,7 +39,7 @@ def test_the_first_of_two_cells_takes_a_row_between_them():
 
 def test_frames_of_classes_share_one_unit():
     ball = Ball([0.0, 0.0], 1.0)
-    frames = frames_of(ball, np.array([[0.0, 0.0], [0.9, 0.0], [0.0, -0.3]]), 16)
+    frames = world.frames_of(ball, np.array([[0.0, 0.0], [0.9, 0.0], [0.0, -0.3]]), 16)
     assert len({frame.step for frame in frames}) == 1
     rows = ball.sample(200, np.random.default_rng(0))
     for frame in frames:
@@ -56,6 +48,8 @@ def test_frames_of_classes_share_one_unit():
 
 def test_different_questions_by_class_are_refused():
     one, other = ask().queries[0], ask(n_classes=1).queries[0]
-    assert ByClass((one, other)).weights() == one.weights()
+    assert world.ByClass((one, other)).weights() == one.weights()
     with pytest.raises(ValueError, match="one sensitivity"):
-        ByClass((ask(ClippedMeans).queries[0], ask(ClippedMeans, radius=1.2).queries[0]))
+        world.ByClass(
+            (ask(world.ClippedMeans).queries[0], ask(world.ClippedMeans, radius=1.2).queries[0])
+        )

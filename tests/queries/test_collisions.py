@@ -4,21 +4,9 @@ import numpy as np
 import pytest
 
 from skdp_bary.geometry import Box
+from tests import world
 from tests.cases import every
-from tests.world import (
-    CELL,
-    FRACTION,
-    CohortGap,
-    PairLaw,
-    PairSpreads,
-    answer,
-    meetings,
-    sketch,
-    slicing_directions,
-    spanning_directions,
-    unit_planes,
-    unit_slices,
-)
+from tests.world import answer, sketch
 
 WIDTHS = (90, 180)
 
@@ -31,12 +19,12 @@ def rows():
 
 @pytest.fixture(scope="module")
 def slices():
-    return unit_slices(Box([-1.0, -1.0], [1.0, 1.0]), slicing_directions(2))
+    return world.unit_slices(Box([-1.0, -1.0], [1.0, 1.0]), world.slicing_directions(2))
 
 
 @pytest.fixture(scope="module")
 def planes(slices):
-    return unit_planes(slices, 0.25)
+    return world.unit_planes(slices, 0.25)
 
 
 def levels_of(lattice, X):
@@ -52,19 +40,19 @@ def kernel(planes, X):
     for pieces in divmod(levels_of(planes, X), planes.side):
         apart = np.abs(pieces[:, :, None] - pieces[:, None, :])
         apart = np.minimum(apart, planes.side - apart)  # numbers begin anew
-        product = product * np.maximum(0.0, 1.0 - apart / CELL)
+        product = product * np.maximum(0.0, 1.0 - apart / world.CELL)
     return product.mean(axis=0)
 
 
 def questions(slices, planes, *others):
-    yield CohortGap(planes, *others)
-    yield PairLaw(planes, *others)
-    yield PairSpreads(slices, *others, widths=WIDTHS)
+    yield world.CohortGap(planes, *others)
+    yield world.PairLaw(planes, *others)
+    yield world.PairSpreads(slices, *others, widths=WIDTHS)
 
 
 def test_squares_are_pieces_of_two_slices(planes):
     X = np.array([[0.0, 0.0], [0.3, -0.2], [5.0, 5.0]])
-    U = spanning_directions(2)
+    U = world.spanning_directions(2)
     places = np.clip(X, -1.0, 1.0) @ U
     pieces = np.floor(places[1:] / 0.25 + 1e-3) % planes.side
     expected = pieces[:, ::2] * planes.side + pieces[:, 1::2]
@@ -76,32 +64,32 @@ def test_squares_are_pieces_of_two_slices(planes):
 @every("d", [1, 2])
 @every("octave", range(7))
 def test_opposite_ends_do_not_meet_where_numbers_of_pieces_begin_anew(d, octave):
-    slices = unit_slices(Box([-1.0] * d, [1.0] * d), slicing_directions(d))
+    slices = world.unit_slices(Box([-1.0] * d, [1.0] * d), world.slicing_directions(d))
     ends = np.array([[-1.0] * d, [1.0] * d])
-    assert kernel(unit_planes(slices, 0.25 * 2.0**-octave), ends)[0, 1] < 0.1
+    assert kernel(world.unit_planes(slices, 0.25 * 2.0**-octave), ends)[0, 1] < 0.1
 
 
 def test_the_gap_is_that_of_all_pairs(rows, planes):
     X, y = rows
     K = kernel(planes, X)
     square = K[:20, :20].mean() + K[20:, 20:].mean() - 2 * K[:20, 20:].mean()
-    sizes, gap = answer(CohortGap(planes, None, 2), X, y)
+    sizes, gap = answer(world.CohortGap(planes, None, 2), X, y)
     assert sizes.tolist() == [20, 30]
-    assert gap == np.floor(np.sqrt(square) * 20 * FRACTION)
+    assert gap == np.floor(np.sqrt(square) * 20 * world.FRACTION)
 
 
 def test_a_reference_is_a_cohort(rows, planes):
     X, y = rows
-    query = CohortGap(planes, None, 2)
-    alone = CohortGap(planes, None, 1, reference=sketch(query, X, y)._state[0][1])
+    query = world.CohortGap(planes, None, 2)
+    alone = world.CohortGap(planes, None, 1, reference=sketch(query, X, y)._state[0][1])
     assert answer(alone, X[y == 0], None)[1] == answer(query, X, y)[1]
 
 
 def test_the_law_is_that_of_all_pairs(rows, planes):
     X, y = rows
-    query = PairLaw(planes, None, 2)
+    query = world.PairLaw(planes, None, 2)
     _, trace, norm = answer(query, X, y)
-    assert trace == np.floor((1.0 - kernel(planes, X).mean()) * 50 * FRACTION)
+    assert trace == np.floor((1.0 - kernel(planes, X).mean()) * 50 * world.FRACTION)
     cells = query._cells(levels_of(planes, X))
     hot = np.zeros((50, 24 * 16))
     hot[np.arange(50), cells] = 1.0
@@ -111,7 +99,7 @@ def test_the_law_is_that_of_all_pairs(rows, planes):
     one_plane = group[:, None] // 2 == group // 2
     places = one_plane & (group[:, None] != group)
     expected = squares[places].mean() / 120 + squares[~one_plane].mean() * 119 / 120
-    assert norm == np.floor(np.sqrt(expected) * 50 * FRACTION)
+    assert norm == np.floor(np.sqrt(expected) * 50 * world.FRACTION)
 
 
 def test_few_are_filled_up_with_the_center(rows, slices, planes):
@@ -142,4 +130,4 @@ def test_sums_beyond_float64_are_exact():
     expected = sum(
         a * b * max(0, 4 - abs(i - j)) for i, a in enumerate(whole) for j, b in enumerate(whole)
     )
-    assert meetings(histogram, histogram, (4,)) * 4 == expected
+    assert world.meetings(histogram, histogram, (4,)) * 4 == expected

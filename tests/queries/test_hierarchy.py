@@ -5,20 +5,12 @@ import pytest
 
 from skdp_bary.base import CellTree
 from skdp_bary.geometry import Ball, Box
+from tests import world
 from tests.cases import every
-from tests.world import (
-    PERSON_UNITS,
-    DisjointCounts,
-    HaarDifferences,
-    LevelCounts,
-    NestedCells,
-    NestedDivision,
-    RunDivision,
-    answer,
-)
+from tests.world import answer
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
-QUERIES = [LevelCounts, HaarDifferences]
+QUERIES = [world.LevelCounts, world.HaarDifferences]
 HALVES = [0, 8, 16]
 
 
@@ -29,7 +21,7 @@ def test_blocks_are_the_counts_of_all_levels(domain, depth):
     X = domain.low + (domain.high - domain.low) * rng.random((500, domain.n_features)) * 1.1
     codes, masses = rng.integers(3, size=500), rng.integers(1 << 20, size=500)
     counts, differences = (
-        answer(kind(tree, 3, PERSON_UNITS), X, codes, masses) for kind in QUERIES
+        answer(kind(tree, 3, world.PERSON_UNITS), X, codes, masses) for kind in QUERIES
     )
     leaf = tree.leaf_index(X)
     for level in range(depth + 1):
@@ -41,21 +33,21 @@ def test_blocks_are_the_counts_of_all_levels(domain, depth):
             assert (differences[level + 1] == first - second).all()
     assert (differences[0] == counts[0]).all()
     chosen = tuple(range(depth, -1, -3))[::-1]
-    some = answer(LevelCounts(tree, 3, PERSON_UNITS, levels=chosen), X, codes, masses)
+    some = answer(world.LevelCounts(tree, 3, world.PERSON_UNITS, levels=chosen), X, codes, masses)
     assert [block.tolist() for block in some] == [counts[level].tolist() for level in chosen]
 
 
 def test_masses_above_float_precision_are_added_exactly():
     """The largest masses and many rows: sums stay integers."""
-    n, query = 200_000, LevelCounts(CellTree(Box([0.0], [1.0]), 1), 1, PERSON_UNITS)
-    blocks = answer(query, np.full((n, 1), 0.25), None, np.full(n, PERSON_UNITS - 1))
-    assert blocks[1].tolist() == [[n * (PERSON_UNITS - 1), 0]]
+    n, query = 200_000, world.LevelCounts(CellTree(Box([0.0], [1.0]), 1), 1, world.PERSON_UNITS)
+    blocks = answer(query, np.full((n, 1), 0.25), None, np.full(n, world.PERSON_UNITS - 1))
+    assert blocks[1].tolist() == [[n * (world.PERSON_UNITS - 1), 0]]
 
 
 def test_every_class_has_runs_of_its_own():
     tree = CellTree(Box([0.0], [1.0]), 2)
     ways = (np.array([0, 4]), np.array([0, 4])), (np.array([0, 1, 4]), np.array([0, 2, 3, 4]))
-    query = DisjointCounts(RunDivision(tree, ways), 1)
+    query = world.DisjointCounts(world.RunDivision(tree, ways), 1)
     X, codes = [[0.1], [0.1], [0.6], [0.9], [0.9]], [0, 1, 1, 0, 1]
     assert [b.tolist() for b in answer(query, X, codes)] == [[2, 3], [1, 1, 1, 1, 1]]
 
@@ -65,7 +57,7 @@ def test_runs_are_cells(d):
     tree = CellTree(Box([0.0] * d, [1.0] * d), 5)
     X = np.random.default_rng(d).random((200, d))
     edges, paths = np.array([0, 4, 20, 24, 28, 32]), np.array([0, 5, 6, 7])  # paths of level 3
-    (block,) = answer(DisjointCounts(RunDivision(tree, ((edges,),))), X)
+    (block,) = answer(world.DisjointCounts(world.RunDivision(tree, ((edges,),))), X)
     counts = np.bincount(tree.ancestor(tree.leaf_index(X), 3), minlength=8)
     assert block[[0, 2, 3, 4]].tolist() == counts[tree.index_of_paths(paths, 3)].tolist()
     assert block.sum() == 200
@@ -73,10 +65,12 @@ def test_runs_are_cells(d):
 
 def test_every_row_counts_once_in_nested_cells():
     X = np.random.default_rng(0).uniform(-1, 1, (40, 2))
-    cells = NestedCells.grid(Box(-np.ones(2), np.ones(2)), 5, 2)
+    cells = world.NestedCells.grid(Box(-np.ones(2), np.ones(2)), 5, 2)
     cells = cells.cut(np.arange(len(cells)) % 3)
     expected = np.bincount(cells.locate(X), minlength=len(cells))
-    np.testing.assert_array_equal(answer(DisjointCounts(NestedDivision(cells)), X)[0], expected)
+    np.testing.assert_array_equal(
+        answer(world.DisjointCounts(world.NestedDivision(cells)), X)[0], expected
+    )
 
 
 @every("edges", [[0, 8], [1, 16], [0, 8, 8, 16], [0, 8, 4, 16], None])
@@ -84,4 +78,4 @@ def test_edges_that_are_no_partition_are_refused(edges):
     ways = [(edges, HALVES)] if edges else [(HALVES, HALVES), (HALVES,)]
     message = "edges must increase from 0 to 16" if edges else "edges for every class"
     with pytest.raises(ValueError, match=message):
-        RunDivision(CellTree(SQUARE, 4), tuple(tuple(np.array(e) for e in w) for w in ways))
+        world.RunDivision(CellTree(SQUARE, 4), tuple(tuple(np.array(e) for e in w) for w in ways))

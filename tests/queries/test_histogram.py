@@ -7,17 +7,9 @@ import pytest
 
 from skdp_bary.geometry import Ball
 from skdp_bary.transport import DiscreteMeasure
+from tests import world
 from tests.cases import every
-from tests.world import (
-    ProjectedCost,
-    ProjectedQuantiles,
-    SliceLattice,
-    answer,
-    coupling_cost,
-    haar_frame,
-    tight_frame,
-    univariate_cost,
-)
+from tests.world import answer
 
 RADIUS = 2.0
 
@@ -26,18 +18,20 @@ def make_lattice(d, k, seed=0):
     """A ball at the origin and directions of any kind."""
     rng = np.random.default_rng(seed)
     if k < d:
-        directions = haar_frame(d, k, rng)
+        directions = world.haar_frame(d, k, rng)
     elif k == d + 1:
         directions = rng.normal(size=(d, k))
         directions /= np.linalg.norm(directions, axis=0)
     else:
-        directions = tight_frame(d, k, rng)
-    return SliceLattice(Ball(np.zeros(d), RADIUS), directions)
+        directions = world.tight_frame(d, k, rng)
+    return world.SliceLattice(Ball(np.zeros(d), RADIUS), directions)
 
 
 @pytest.fixture
 def lattice():
-    return SliceLattice(Ball([0.0, 1.0], 2.0), tight_frame(2, 5, np.random.default_rng(0)))
+    return world.SliceLattice(
+        Ball([0.0, 1.0], 2.0), world.tight_frame(2, 5, np.random.default_rng(0))
+    )
 
 
 def flat(query, X, codes=None, masses=None):
@@ -53,7 +47,7 @@ def far_row(lattice, rng):
 def test_the_lattice_bound_is_reached_and_the_one_without_rounding_broken():
     """Rows at one end, one of them goes to the other: no bound below this would do."""
     lattice, m, n = make_lattice(3, 6), 5, 13  # m does not divide n
-    query = ProjectedQuantiles(lattice, None, n_quantiles=m)
+    query = world.ProjectedQuantiles(lattice, None, n_quantiles=m)
     naive = (m * lattice.norm * 2 * lattice.center_level) ** 2
     (_, bound), *_ = query.sensitivity("replace_one").l2_squared
     moved = []
@@ -68,9 +62,9 @@ def test_the_lattice_bound_is_reached_and_the_one_without_rounding_broken():
 
 def test_the_bound_for_squares_is_reached_on_the_line():
     """The reference at one end, one row from that end to the other."""
-    line = SliceLattice(Ball([0.0], 1.0), np.array([[1.0]]))
-    reference = ProjectedQuantiles(line).public_histogram(np.array([[1.0]]))
-    query = ProjectedCost(line, None, reference=reference, p=2)
+    line = world.SliceLattice(Ball([0.0], 1.0), np.array([[1.0]]))
+    reference = world.ProjectedQuantiles(line).public_histogram(np.array([[1.0]]))
+    query = world.ProjectedCost(line, None, reference=reference, p=2)
     old, new = (answer(query, [[end], [0.0]])[1][0, 0] for end in (1.0, -1.0))
     (_, bound), *_ = query.sensitivity("replace_one").l1
     assert 0.99 * bound < new - old <= bound
@@ -80,7 +74,7 @@ def test_the_bound_for_squares_is_reached_on_the_line():
 
 def test_the_number_of_rows_does_not_show():
     """Twice the rows are the same distribution, and give the same integers."""
-    query = ProjectedQuantiles(make_lattice(3, 9), (8,), n_quantiles=7)
+    query = world.ProjectedQuantiles(make_lattice(3, 9), (8,), n_quantiles=7)
     X = query.lattice.domain.sample(50, np.random.default_rng(1))
     np.testing.assert_array_equal(flat(query, X), flat(query, np.vstack([X, X])))
 
@@ -88,13 +82,13 @@ def test_the_number_of_rows_does_not_show():
 def test_n_min_has_one_number_a_class():
     for n_min, n_classes in (((5,), 2), ((0,), 1)):
         with pytest.raises(ValueError, match=f"n_min must be {n_classes} numbers"):
-            ProjectedQuantiles(make_lattice(2, 4), n_min, n_classes=n_classes)
+            world.ProjectedQuantiles(make_lattice(2, 4), n_min, n_classes=n_classes)
 
 
 @every("n_quantiles", [1, 3, 10_000])
 def test_any_mass_is_answered_exactly(n_quantiles):
     """Products beyond 64 bits are Python integers: answers of equal distributions are equal."""
-    query = ProjectedQuantiles(make_lattice(2, 3), (7,), 1, 1 << 20, n_quantiles)
+    query = world.ProjectedQuantiles(make_lattice(2, 3), (7,), 1, 1 << 20, n_quantiles)
     X = np.random.default_rng(0).random((50, 2))
     masses = np.random.default_rng(1).integers(1 << 28, 1 << 30, size=50)
     small, large = (answer(query, X, None, masses << shift) for shift in (0, 24))
@@ -104,7 +98,7 @@ def test_any_mass_is_answered_exactly(n_quantiles):
 @pytest.mark.parametrize("n, m", [(1, 1), (1, 4), (5, 2), (7, 3), (3, 8), (12, 4), (100, 33)])
 def test_block_means_are_exact(lattice, n, m):
     """Against fractions of the sorted levels: no array_split and no interpolated quantile."""
-    query = ProjectedQuantiles(lattice, None, n_quantiles=m)
+    query = world.ProjectedQuantiles(lattice, None, n_quantiles=m)
     X = lattice.domain.sample(n, np.random.default_rng(n))
     X[n // 2] = X[0]
     every_level = np.empty((lattice.n_directions, n), dtype=np.int64)
@@ -116,7 +110,7 @@ def test_block_means_are_exact(lattice, n, m):
 
 
 def test_public_means_are_those_of_the_distribution(lattice):
-    query = ProjectedQuantiles(lattice, None, n_quantiles=4)
+    query = world.ProjectedQuantiles(lattice, None, n_quantiles=4)
     X = lattice.domain.sample(1000, np.random.default_rng(2))
     places = np.sort((X - lattice.domain.center) @ lattice.directions, axis=0)
     expected = places.reshape(4, 250, 5).mean(axis=1).T
@@ -125,8 +119,8 @@ def test_public_means_are_those_of_the_distribution(lattice):
 
 def test_padded_answers_are_rounded_down(lattice):
     X = lattice.domain.sample(9, np.random.default_rng(3))
-    (padded,) = answer(ProjectedQuantiles(lattice, (7,), n_quantiles=2), X)
-    _, sums = answer(ProjectedQuantiles(lattice, None, n_quantiles=2), X)
+    (padded,) = answer(world.ProjectedQuantiles(lattice, (7,), n_quantiles=2), X)
+    _, sums = answer(world.ProjectedQuantiles(lattice, None, n_quantiles=2), X)
     assert padded.ravel().tolist() == [int(s) * 7 // 9 for s in sums.ravel()]
 
 
@@ -136,17 +130,17 @@ def test_the_cost_is_that_of_the_monotone_coupling(p):
     for _ in range(20):
         first, second = rng.multinomial(17, np.ones(30) / 30), rng.integers(4, size=30)
         second[3] += 1
-        total = coupling_cost(first, 17, second, int(second.sum()), p)
+        total = world.coupling_cost(first, 17, second, int(second.sum()), p)
         sides = (DiscreteMeasure(levels, side / side.sum()) for side in (first, second))
-        expected = univariate_cost(*sides, p=p)
+        expected = world.univariate_cost(*sides, p=p)
         assert total / (17 * second.sum()) == pytest.approx(expected, rel=1e-12)
 
 
 def test_large_masses_are_exact():
     first, second = np.array([0, 3, 2]), np.array([4, 0, 3])
-    small = coupling_cost(first, 5, second, 7, 2)
+    small = world.coupling_cost(first, 5, second, 7, 2)
     for scale in (1 << 20, 1 << 40):
-        large = coupling_cost(first * scale, 5 * scale, second * scale, 7 * scale, 2)
+        large = world.coupling_cost(first * scale, 5 * scale, second * scale, 7 * scale, 2)
         assert large == small * scale**2
 
 
@@ -155,9 +149,9 @@ def test_rows_of_any_number_are_compared(lattice, p):
     """Unequal numbers of rows need the exact coupling: none of them may be left out."""
     rng = np.random.default_rng(1)
     X, Y = lattice.domain.sample(50, rng), lattice.domain.sample(31, rng)
-    reference = ProjectedQuantiles(lattice).public_histogram(Y)
-    query = ProjectedCost(lattice, None, reference=reference, p=p)
+    reference = world.ProjectedQuantiles(lattice).public_histogram(Y)
+    query = world.ProjectedCost(lattice, None, reference=reference, p=p)
     sizes, numbers = answer(query, X)
     lines = ((DiscreteMeasure(Z @ u[:, None]) for Z in (X, Y)) for u in lattice.directions.T)
-    expected = np.mean([univariate_cost(*line, p=p) for line in lines])
+    expected = np.mean([world.univariate_cost(*line, p=p) for line in lines])
     assert query.cost(numbers[0, 0], float(sizes[0])) == pytest.approx(expected, rel=5e-3)

@@ -11,24 +11,17 @@ import pytest
 
 from skdp_bary.base import Axes, ClippedMeans, Frame, Gram, Moments
 from skdp_bary.geometry import Box
-from tests.world import (
-    PERSON_UNITS,
-    ByClass,
-    CellGrams,
-    CellSpreads,
-    ClusterMoments,
-    TotalSpread,
-    answer,
-    digits_of,
-    frames_of,
-    home,
-    same,
-)
+from tests import world
+from tests.world import answer, home, same
 
 DOMAIN, CENTER = Box([-4.0] * 3, [4.0] * 3), np.array([0.1, 0.0, -0.2])
 CENTERS = np.array([[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 3.0, 1.0]])
 RADII = np.array([0.5, 1.0, 0.02])
-SHARES = {ClippedMeans: (0.3, 1.0), ClusterMoments: (0.3, 1.0, 0.4), TotalSpread: (1.0,)}
+SHARES = {
+    ClippedMeans: (0.3, 1.0),
+    world.ClusterMoments: (0.3, 1.0, 0.4),
+    world.TotalSpread: (1.0,),
+}
 AXES = Axes(np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0], np.ones(2))
 ONE, TWO = np.zeros((1, 2)), np.zeros((2, 2))
 ATOMS = CENTERS[:2]
@@ -38,17 +31,17 @@ PLANE = ATOMS @ AXES.kept.T
 
 def clusters(cls, pure):
     def make(units):
-        frame = Frame(DOMAIN, CENTER, digits_of(units).rows)
+        frame = Frame(DOMAIN, CENTER, world.digits_of(units).rows)
         return cls(frame, CENTERS, RADII, SHARES[cls], pure, units)
 
     return make
 
 
 def grams(units):
-    frames = frames_of(DOMAIN, CENTERS[:2], digits_of(units).rows)
+    frames = world.frames_of(DOMAIN, CENTERS[:2], world.digits_of(units).rows)
     cells = np.array([[-1.5, 0.0, 0.0], [1.5, 0.0, 0.0]])
-    return ByClass(
-        tuple(CellGrams(f, cells, np.full(2, 0.6), (1.0, 0.3), False, units) for f in frames)
+    return world.ByClass(
+        tuple(world.CellGrams(f, cells, np.full(2, 0.6), (1.0, 0.3), False, units) for f in frames)
     )
 
 
@@ -60,22 +53,22 @@ def moments(second, components=None):
 QUESTIONS = {
     "means": (clusters(ClippedMeans, False), 0.0, 0.97),
     "means, pure": (clusters(ClippedMeans, True), 0.97, 0.0),
-    "moments of clusters": (clusters(ClusterMoments, False), 0.0, 0.97),
-    "moments of clusters, pure": (clusters(ClusterMoments, True), 0.97, 0.0),
-    "spread": (clusters(TotalSpread, False), 0.97, 0.97),
+    "moments of clusters": (clusters(world.ClusterMoments, False), 0.0, 0.97),
+    "moments of clusters, pure": (clusters(world.ClusterMoments, True), 0.97, 0.0),
+    "spread": (clusters(world.TotalSpread, False), 0.97, 0.97),
     "matrices of cells": (grams, 0.0, 0.9),
     "outer products": (lambda u: Gram(Frame(DOMAIN, CENTER, 12), 0.7, u), 0.0, 0.97),
     "moments": (moments("none"), 0.9, 0.97),
     "moments and squares": (moments("classes"), 0.7, 0.8),
     "mapped moments": (moments("pooled", 0.5 * AXES.kept), 0.7, 0.8),
     "mapped cells": (
-        lambda u: CellSpreads(PLANE, TWO, BOTH, 1.0, None, AXES.kept, units=u), 0.8, 0.9,
+        lambda u: world.CellSpreads(PLANE, TWO, BOTH, 1.0, None, AXES.kept, units=u), 0.8, 0.9,
     ),
     "spreads of cells": (
-        lambda u: CellSpreads(ATOMS, TWO, BOTH, 1.0, units=u), 0.8, 0.9,
+        lambda u: world.CellSpreads(ATOMS, TWO, BOTH, 1.0, units=u), 0.8, 0.9,
     ),
     "of one cell": (
-        lambda u: CellSpreads(ATOMS[:1], ONE[:, :1], ATOMS[None, :1], 1.0, units=u), 0.8, 0.8,
+        lambda u: world.CellSpreads(ATOMS[:1], ONE[:, :1], ATOMS[None, :1], 1.0, units=u), 0.8, 0.8,
     ),
 }  # fmt: skip
 
@@ -96,7 +89,7 @@ def hostile_rows():
     return np.vstack([middle + length * around for middle in middles for length in lengths])
 
 
-@pytest.mark.parametrize("units", [1, PERSON_UNITS])
+@pytest.mark.parametrize("units", [1, world.PERSON_UNITS])
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_one_person_moves_no_more_than_stated_and_nearly_so(name, units):
     make, *reached = QUESTIONS[name]

@@ -10,18 +10,10 @@ import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.schema import Category, Number, Schema
+from tests import world
 from tests.cases import every
 from tests.rows.containers import STREAMS, Capsule, arrow, duckdb, lazy, reader
-from tests.world import (
-    ArraySource,
-    ArrowSource,
-    Batches,
-    TableCells,
-    as_numbers,
-    home,
-    open_rows,
-    read,
-)
+from tests.world import home, read
 
 source_for, distinct_labels = home("open_source").source_for, home("open_source").distinct_labels
 
@@ -43,13 +35,13 @@ def read_all(source):
 
 def opened(X, **beside):
     classes = np.array(["x", "y", "z"])
-    return open_rows(X, **beside, find_classes=lambda y: classes).source
+    return world.open_rows(X, **beside, find_classes=lambda y: classes).source
 
 
 @every("name", STREAMS)
 def test_labels_are_found_where_they_are_public(name):
     given = STREAMS[name](TABLE)
-    assert source_for(given) is ArrowSource
+    assert source_for(given) is world.ArrowSource
     if name in ("reader", "collected"):
         with pytest.raises(ValueError, match="read once only, so classes must name"):
             distinct_labels(open_labels(given))
@@ -70,20 +62,20 @@ class Made(Capsule):
 
 def open_labels(X):
     found = []
-    open_rows(X, "label", find_classes=lambda y: found.append(y) or np.array(["x"]))
+    world.open_rows(X, "label", find_classes=lambda y: found.append(y) or np.array(["x"]))
     return found[0]
 
 
 def test_what_is_in_memory_is_no_stream():
     tables = TABLE, TABLE.to_batches()[0], TABLE.to_pandas(), pl.from_arrow(TABLE), np.ones((2, 2))
     columns = TABLE["a"], pl.Series([1.0]), pd.Series([1.0]), TABLE["a"].chunk(0)
-    assert {source_for(given) for given in (*tables, *columns)} == {ArraySource}
+    assert {source_for(given) for given in (*tables, *columns)} == {world.ArraySource}
 
 
 @every("cut", [1, 2, 4])
 @every("n_rows", [1, 3, 6])
 def test_batches_are_cut_anew(cut, n_rows):
-    batches = Batches(TABLE.schema, lambda rows: iter(TABLE.to_batches(max_chunksize=cut)))
+    batches = world.Batches(TABLE.schema, lambda rows: iter(TABLE.to_batches(max_chunksize=cut)))
     batches._n_rows = n_rows
     tables = list(batches)
     assert max(len(table) for table in tables) <= n_rows
@@ -114,7 +106,7 @@ def test_wide_types_are_read_as_in_memory(values, kind):
         table = arrow.table({"a": table["a"].dictionary_encode()})
     expected = table.column(0).combine_chunks().to_pylist()
     for given in (table, Capsule(table, 2)):
-        chunks = list(open_rows(given).source.read(0))
+        chunks = list(world.open_rows(given).source.read(0))
         assert np.concatenate([c.X[:, 0] for c in chunks]).tolist() == [float(v) for v in expected]
 
 
@@ -127,9 +119,9 @@ def test_decimals_are_the_nearest_floats(precision):
         Decimal(f"{sign}{d}").scaleb(-scale) for d, sign in zip(digits, "+-" * 30, strict=True)
     ]
     table = table_of([*values, None, Decimal(0)], arrow.decimal128(precision, scale))
-    assert as_numbers(table.schema.empty_table()).shape == (0, 1)
+    assert world.as_numbers(table.schema.empty_table()).shape == (0, 1)
     for given in (table.slice(3), arrow.concat_tables([table.slice(3, 20), table.slice(23)])):
-        numbers = as_numbers(given)[:, 0]
+        numbers = world.as_numbers(given)[:, 0]
         assert np.isnan(numbers[-2])
         assert np.delete(numbers, -2).tolist() == [float(v) for v in [*values[3:], Decimal(0)]]
 
@@ -172,7 +164,7 @@ def test_no_row_moves_another(seed):
 def test_an_older_polars_is_told_apart(monkeypatch):
     monkeypatch.delattr(pl.LazyFrame, "collect_batches", raising=False)
     with pytest.raises(ValueError, match="polars 1.34 or later. Give rows in memory"):
-        open_rows(pl.LazyFrame({"a": [1.0]}))
+        world.open_rows(pl.LazyFrame({"a": [1.0]}))
 
 
 REFUSED = {
@@ -203,7 +195,7 @@ def test_types_are_judged_before_a_row_is_read(kind, n_rows):
     stream = Made(table.schema, unread if n_rows else lambda: iter(()))
     for given in (stream, table[:n_rows]):
         with pytest.raises(ValueError, match="'a' of X must hold real numbers, got the Arrow"):
-            open_rows(given)
+            world.open_rows(given)
 
 
 @every(
@@ -221,17 +213,19 @@ def test_types_of_what_stands_beside(part, values, message):
     table = arrow.table({"a": [0.5]} | ({} if values is None else {"b": values}))
     for given in (Capsule(table), table, [table]):
         with pytest.raises(ValueError, match=message):
-            open_rows(given, **{part: "b"})
+            world.open_rows(given, **{part: "b"})
 
 
 def test_what_has_no_names_of_its_own_is_refused():
     for part in ("y", "groups", "sample_weight"):
         with pytest.raises(ValueError, match=f"{part} must be the name of a column of X"):
-            open_rows(Capsule(TABLE), **{part: np.ones(6)})
+            world.open_rows(Capsule(TABLE), **{part: np.ones(6)})
     with pytest.raises(ValueError, match="several columns of one name: .'a'."):
-        open_rows(Capsule(arrow.Table.from_arrays([TABLE["a"], TABLE["b"]], names=["a", "a"])))
+        world.open_rows(
+            Capsule(arrow.Table.from_arrays([TABLE["a"], TABLE["b"]], names=["a", "a"]))
+        )
     with pytest.raises(ValueError, match="chunks must be tables, not tuples"):
-        open_rows([(X, None)], "label")
+        world.open_rows([(X, None)], "label")
     with pytest.raises(TypeError, match=r"such as database\.sql\('select"):
         PrivateMeasure(bounds=(0, 1)).fit(pytest.importorskip("duckdb").connect())
 
@@ -241,10 +235,10 @@ def test_missing_values_are_refused_as_nan_is(bad):
     table = arrow.table({"a": arrow.array([1.0, bad], from_pandas=False)})
     for given in (Capsule(table), table, reader(table)):
         with pytest.raises(ValueError, match="Input X contains"):
-            list(open_rows(given).source.read(0))
+            list(world.open_rows(given).source.read(0))
     whole = arrow.table({"a": [True, None]})
     with pytest.raises(ValueError, match="Input X contains NaN"):
-        list(open_rows(Capsule(whole)).source.read(0))
+        list(world.open_rows(Capsule(whole)).source.read(0))
 
 
 def test_a_reader_is_refused_before_a_charge():
@@ -258,7 +252,7 @@ def test_a_stream_that_changes_is_refused():
             self.table = arrow.concat_tables([self.table, TABLE])
             return super().__arrow_c_stream__(requested_schema)
 
-    source = open_rows(Growing(TABLE), "label", sample_weight="weight").source
+    source = world.open_rows(Growing(TABLE), "label", sample_weight="weight").source
     list(source.read(0))
     with pytest.raises(ValueError, match="another number of rows when it was read again"):
         list(source.read(0))
@@ -269,7 +263,7 @@ def test_errors_of_engines_are_not_quoted():
         yield TABLE.to_batches()[0]
         raise RuntimeError("secret value 12345")
 
-    source = open_rows(Made(TABLE.schema, broken), "label", sample_weight="weight").source
+    source = world.open_rows(Made(TABLE.schema, broken), "label", sample_weight="weight").source
     with pytest.raises(ValueError, match="its source raised") as caught:
         list(source.read(0))
     assert "12345" not in str(caught.value)
@@ -278,11 +272,11 @@ def test_errors_of_engines_are_not_quoted():
 
 @every("make", [Capsule, duckdb, lazy, reader])
 def test_schemas_recode_streams(make):
-    cells = TableCells(Schema({"kind": Category(["p", "q"]), "x": Number(0, 1)}))
+    cells = world.TableCells(Schema({"kind": Category(["p", "q"]), "x": Number(0, 1)}))
     table = arrow.table({"x": [0.25, 0.5, 1.0], "kind": ["p", "q", "p"]})
     parts = []
     for given in (make(table), table.to_pandas()):
-        source = open_rows(given, recode=cells)
+        source = world.open_rows(given, recode=cells)
         parts.append(np.concatenate([chunk.X for chunk in source.source.read(0)]))
     assert parts[0].tobytes() == parts[1].tobytes()
 
@@ -319,7 +313,7 @@ def test_other_chunks_may_be_written_over(kind):
 
     make = {"array": lambda rows: rows, "with __array__": Shared}.get(kind)
     make = make or (lambda rows: pd.DataFrame(rows, columns=["a", "b"], copy=False))
-    read = list(open_rows(one_buffer).source.read(0))
+    read = list(world.open_rows(one_buffer).source.read(0))
     assert [float(chunk.X[0, 0]) for chunk in read] == [0.1, 0.2]
 
 

@@ -7,31 +7,9 @@ import pytest
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.inspection import replay_sensitivity
+from tests import world
 from tests.cases import every
-from tests.world import (
-    PERSON_UNITS,
-    ROW_UNITS,
-    WEIGHT_UNITS,
-    Count,
-    DiscreteLaplace,
-    Moments,
-    NearestLoss,
-    RoundedGaussian,
-    Sketch,
-    Step,
-    coarser_units,
-    home,
-    noise_generator,
-    open_source,
-    person_masses,
-    person_spans,
-    read,
-    record,
-    release_of,
-    rows,
-    same,
-    sketch,
-)
+from tests.world import home, read, record, release_of, rows, same, sketch
 
 _changes, _rows = home("replay")._changes, home("coarser_units")
 LAST = (1 << 63) - 1
@@ -44,9 +22,9 @@ def crowded(monkeypatch):
 
     def begin(self, query):
         self.query = query
-        self._state = tuple(part + (LAST - PERSON_UNITS // 2) for part in query.zeros())
+        self._state = tuple(part + (LAST - world.PERSON_UNITS // 2) for part in query.zeros())
 
-    monkeypatch.setattr(Sketch, "__init__", begin)
+    monkeypatch.setattr(world.Sketch, "__init__", begin)
 
 
 @every("delta", [0.0, 1e-6])
@@ -64,26 +42,26 @@ def test_changes_are_read_modulo_two_to_the_64():
     assert _changes(before, after) == [1, -1, -4]
 
 
-@every("mechanism", [DiscreteLaplace(0.5), RoundedGaussian(0.5)])
+@every("mechanism", [world.DiscreteLaplace(0.5), world.RoundedGaussian(0.5)])
 def test_noise_is_added_modulo_two_to_the_64(mechanism):
     """What comes out is the exact sum plus the noise, modulo 2**64, also of packed parts."""
-    query, step = Count(PERSON_UNITS), Step("count", mechanism)
+    query, step = world.Count(world.PERSON_UNITS), world.Step("count", mechanism)
 
     def released(*masses):
         total = sketch(query)
         for mass in masses:
             total.add_packed(sketch(query, ONE, None, [mass]).packed())
-        return int(release_of(total, step, "add_remove", noise_generator(3)).values[0][0])
+        return int(release_of(total, step, "add_remove", world.noise_generator(3)).values[0][0])
 
     noise = released()
-    wrapped = released(LAST, PERSON_UNITS * 9)
+    wrapped = released(LAST, world.PERSON_UNITS * 9)
     assert wrapped < 0
-    assert (wrapped - noise - LAST - PERSON_UNITS * 9) % (1 << 64) == 0
+    assert (wrapped - noise - LAST - world.PERSON_UNITS * 9) % (1 << 64) == 0
 
 
 @pytest.mark.filterwarnings("error")
 def test_sums_of_losses_wrap():
-    loss = NearestLoss(np.zeros((1, 1)), 1.0, units=1 << 40)
+    loss = world.NearestLoss(np.zeros((1, 1)), 1.0, units=1 << 40)
     with np.errstate(all="raise"):
         total = sketch(loss)
         for _ in range(8):  # 2**20 units of loss times 2**40 of mass each
@@ -94,27 +72,34 @@ def test_sums_of_losses_wrap():
 @every("second", ["none", "pooled"])
 def test_too_much_released_mass_is_refused(second):
     """By the release alone: its mass says that sums beside it may have wrapped around."""
-    query = Moments(np.zeros((1, 1)), 1.0, second=second, units=PERSON_UNITS)
+    query = world.Moments(np.zeros((1, 1)), 1.0, second=second, units=world.PERSON_UNITS)
     reach = 1 << (20 if second == "pooled" else 10)
-    step = Step("moments", RoundedGaussian(1e6))
+    step = world.Step("moments", world.RoundedGaussian(1e6))
     for most, refused in ((0.99, False), (1.01, True)):
         masses = np.full(4, int(most * (1 << 60) / reach))
         counted = sketch(query, np.zeros((4, 1)), None, masses)
         if not refused:
-            release_of(counted, step, "add_remove", noise_generator(0))
+            release_of(counted, step, "add_remove", world.noise_generator(0))
             continue
         with pytest.raises(ValueError, match="n_hint is far too small.*about"):
-            release_of(counted, step, "add_remove", noise_generator(0))
+            release_of(counted, step, "add_remove", world.noise_generator(0))
 
 
 def test_units_follow_the_size_and_say_what_a_person_is():
     sizes = [1, 1 << 18, (1 << 18) + 1, 10**7, 1 << 30, 10**15]
-    digits = {PERSON_UNITS: [20, 20, 17, 14, 11, 11], WEIGHT_UNITS: [16, 16, 16, 13, 10, 10]}
+    digits = {
+        world.PERSON_UNITS: [20, 20, 17, 14, 11, 11],
+        world.WEIGHT_UNITS: [16, 16, 16, 13, 10, 10],
+    }
     for units, expected in digits.items():
-        assert [coarser_units(units, n).bit_length() - 1 for n in sizes] == expected
-    assert {coarser_units(1, n) for n in sizes} == {1}
-    assert {coarser_units(WEIGHT_UNITS, 1 << k) for k in range(60)} == set(ROW_UNITS) - {1}
-    assert not {coarser_units(PERSON_UNITS, 1 << k) for k in range(60)} & set(ROW_UNITS)
+        assert [world.coarser_units(units, n).bit_length() - 1 for n in sizes] == expected
+    assert {world.coarser_units(1, n) for n in sizes} == {1}
+    assert {world.coarser_units(world.WEIGHT_UNITS, 1 << k) for k in range(60)} == set(
+        world.ROW_UNITS
+    ) - {1}
+    assert not {world.coarser_units(world.PERSON_UNITS, 1 << k) for k in range(60)} & set(
+        world.ROW_UNITS
+    )
 
 
 def test_a_bought_size_decides_the_units():
@@ -132,24 +117,24 @@ def test_persons_keep_all_their_mass_in_coarser_units(units):
     rng = np.random.default_rng(0)
     groups = rng.integers(5, size=4000) ** 2
     X, y = rng.random((4000, 2)), rng.integers(3, size=4000)
-    source = open_source(X, y, groups=groups, classes=np.arange(3))
+    source = world.open_source(X, y, groups=groups, classes=np.arange(3))
     (chunk,) = read(source)
     masses = chunk.in_units(units).masses
     assert set(np.bincount(groups, masses)) <= {0.0, float(units)}
     relabeled = X[::-1].copy()  # other values, the same labels
-    (other,) = open_source(relabeled, y, groups=groups, classes=np.arange(3)).read(0)
+    (other,) = world.open_source(relabeled, y, groups=groups, classes=np.arange(3)).read(0)
     for person in np.unique(groups):
         own = groups == person
         of_class = [np.bincount(y[own], c.in_units(units).masses[own]) for c in (chunk, other)]
         np.testing.assert_array_equal(*of_class)
     opened = rows(X, y, groups=groups, classes=np.arange(3))
-    assert opened.units_for(None) == PERSON_UNITS
+    assert opened.units_for(None) == world.PERSON_UNITS
     assert opened.units_for(10**7) == 1 << 14
 
 
 def test_weights_are_rounded_down_to_coarser_units():
     weights = np.array([0.0, 1.0, 0.3, 1e-3])
-    (chunk,) = open_source(np.zeros((4, 1)), sample_weight=weights).read(0)
+    (chunk,) = world.open_source(np.zeros((4, 1)), sample_weight=weights).read(0)
     np.testing.assert_array_equal(chunk.in_units(1 << 13).masses, np.floor(weights * (1 << 13)))
     with pytest.raises(ValueError, match="units"):
         chunk.in_units(3)
@@ -158,27 +143,27 @@ def test_weights_are_rounded_down_to_coarser_units():
 def test_long_chunks_are_counted_in_pieces(monkeypatch):
     """However many rows a chunk has, the float sums inside are over few enough to be exact."""
     X, groups = np.random.default_rng(0).random((100, 2)), np.arange(100) // 3
-    (chunk,) = open_source(X, groups=groups).read(0)
-    query = Moments(np.zeros((1, 2)), 1.0, second="pooled", units=1 << 14)
+    (chunk,) = world.open_source(X, groups=groups).read(0)
+    query = world.Moments(np.zeros((1, 2)), 1.0, second="pooled", units=1 << 14)
     whole = sketch(query).update(chunk).exact_blocks()
     monkeypatch.setattr(_rows, "CHUNK_ROWS", 7)
     assert [len(part.X) for part in chunk.parts()] == [7] * 14 + [2]
     assert same(sketch(query).update(chunk).exact_blocks(), whole)
 
 
-@every("units", [PERSON_UNITS, 256, 1000, 1])
+@every("units", [world.PERSON_UNITS, 256, 1000, 1])
 def test_one_person_with_more_weight_than_products_hold(units):
     """No error for anybody: the shares are those of exact arithmetic."""
     rng = np.random.default_rng(1)
     weights = rng.integers(1 << 57, size=12)
     persons, X = np.repeat([0, 1, 2], 4), np.arange(12.0)[:, None]
-    starts, masses = person_spans(X, None, persons, weights, units)
+    starts, masses = world.person_spans(X, None, persons, weights, units)
     for person in range(3):
         own = weights[persons == person].tolist()
         ends = [units * sum(own[: i + 1]) // sum(own) for i in range(4)]
         assert (starts + masses)[persons == person].tolist() == ends
         assert starts[persons == person].tolist() == [0, *ends[:-1]]
-    np.testing.assert_array_equal(masses, person_masses(X, None, persons, weights, units))
+    np.testing.assert_array_equal(masses, world.person_masses(X, None, persons, weights, units))
 
 
 @every(
@@ -193,8 +178,8 @@ def test_ten_million_persons_are_asked_about_in_coarser_units(arguments, units):
 
 
 def test_units_are_coarser_where_noise_is_wide():
-    assert coarser_units(PERSON_UNITS, 100, 0.5) == PERSON_UNITS
-    assert coarser_units(PERSON_UNITS, 100, 1e-2) == PERSON_UNITS >> 3
-    assert coarser_units(PERSON_UNITS, 100, 1e-9) == PERSON_UNITS >> 9
-    assert coarser_units(WEIGHT_UNITS, 100, 1e-2) == WEIGHT_UNITS
-    assert coarser_units(1, 100, 1e-9) == 1
+    assert world.coarser_units(world.PERSON_UNITS, 100, 0.5) == world.PERSON_UNITS
+    assert world.coarser_units(world.PERSON_UNITS, 100, 1e-2) == world.PERSON_UNITS >> 3
+    assert world.coarser_units(world.PERSON_UNITS, 100, 1e-9) == world.PERSON_UNITS >> 9
+    assert world.coarser_units(world.WEIGHT_UNITS, 100, 1e-2) == world.WEIGHT_UNITS
+    assert world.coarser_units(1, 100, 1e-9) == 1

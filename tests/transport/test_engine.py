@@ -4,16 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from tests import world
 from tests.cases import every
-from tests.world import (
-    RUN,
-    BoxedPoints,
-    LoosePoints,
-    SemidualProblem,
-    break_cycles,
-    home,
-    order_points,
-)
+from tests.world import home
 
 balancing = home("Balancing")
 certificate = home("certify")
@@ -51,8 +44,8 @@ def problem_of(shape, n, m, d, seed, p=2.0):
         weights[n // 2] = n
     elif shape == "twins":
         atoms[m // 2 :] = atoms[: m - m // 2] + 1e-9
-    cloud, _ = order_points(points, weights / weights.sum())
-    return SemidualProblem(cloud, atoms, np.full(m, 1 / m), p)
+    cloud, _ = world.order_points(points, weights / weights.sum())
+    return world.SemidualProblem(cloud, atoms, np.full(m, 1 / m), p)
 
 
 @pytest.fixture
@@ -86,7 +79,7 @@ def test_labels_are_cheapest_and_boxes_bound_what_they_hold(p, d):
     problem = problem_of("tight clusters", 2000, 25, d, d, p)
     points, atoms = problem.cloud.points, problem.atoms
     potentials = 0.01 * rng.standard_normal(25)
-    ready = (BoxedPoints if d <= 3 else LoosePoints)(points)
+    ready = (world.BoxedPoints if d <= 3 else world.LoosePoints)(points)
     labels = ready.labels(atoms, potentials, p)
     costs = cdist(points, atoms) ** p
     chosen = (costs - potentials)[np.arange(2000), labels]
@@ -98,7 +91,7 @@ def test_labels_are_cheapest_and_boxes_bound_what_they_hold(p, d):
     assert np.all(cells.gap <= least + 1e-12)
     owner = np.repeat(np.arange(25), np.diff(cells.firsts))
     held = [
-        np.count_nonzero(cells.owners[start : start + RUN] == atom)
+        np.count_nonzero(cells.owners[start : start + world.RUN] == atom)
         for start, atom in zip(cells.starts, owner, strict=True)
     ]
     assert sum(held) == 2000 or d > 3  # runs of sorted items end within an atom
@@ -123,7 +116,7 @@ def test_the_next_atom_and_its_margin_are_those_of_sorting():
     rng = np.random.default_rng(3)
     points, atoms, potentials = rng.random((2500, 7)), rng.random((30, 7)), 0.1 * rng.random(30)
     costs = cdist(points, atoms, "sqeuclidean") - potentials
-    labels, others, margins = LoosePoints(points).rank(atoms, potentials, 2.0)
+    labels, others, margins = world.LoosePoints(points).rank(atoms, potentials, 2.0)
     first, second = np.sort(costs, axis=1)[:, :2].T
     rows = np.arange(2500)
     np.testing.assert_allclose(costs[rows, labels], first, atol=1e-13)
@@ -202,7 +195,7 @@ def test_break_cycles_leaves_a_forest_with_the_same_masses():
     flow = rng.integers(0, 4, (5, 8))
     flow[:2] += 1
     points, atoms, units = entries(flow)
-    break_cycles(points, atoms, units, np.zeros(len(units)))
+    world.break_cycles(points, atoms, units, np.zeros(len(units)))
     assert units.min() >= 0
     np.testing.assert_array_equal(np.bincount(atoms, units), flow.sum(axis=1))
     np.testing.assert_array_equal(np.bincount(points, units), flow.sum(axis=0))
@@ -211,5 +204,5 @@ def test_break_cycles_leaves_a_forest_with_the_same_masses():
 
 def test_break_cycles_goes_the_cheaper_way():
     points, atoms, units = entries(np.array([[2, 2], [2, 2]]))
-    break_cycles(points, atoms, units, np.array([0.0, 1.0, 1.0, 0.0]))
+    world.break_cycles(points, atoms, units, np.array([0.0, 1.0, 1.0, 0.0]))
     assert units.tolist() == [4, 0, 0, 4]

@@ -7,15 +7,8 @@ import numpy as np
 import pytest
 
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
-from tests.world import (
-    PLAIN,
-    OrderedPoints,
-    SemidualProblem,
-    Smoothed,
-    _mass_change,
-    home,
-    order_points,
-)
+from tests import world
+from tests.world import home
 
 choice = home("kernel_for")
 semidual = home("SemidualProblem")
@@ -38,8 +31,8 @@ def small_worth_it(request, monkeypatch):
 def _problem(kernel, n_features=2, n_points=3000, n_atoms=12):
     rng = np.random.default_rng(3)
     points, weights = rng.random((n_points, n_features)), rng.random(n_points) + 0.5
-    cloud = OrderedPoints(points, weights / weights.sum(), kernel)
-    return SemidualProblem(
+    cloud = world.OrderedPoints(points, weights / weights.sum(), kernel)
+    return world.SemidualProblem(
         cloud, rng.random((n_atoms, n_features)), np.full(n_atoms, 1 / n_atoms), 2
     )
 
@@ -50,8 +43,8 @@ def test_both_kernels_smooth_alike(compiled, n_features, temperature):
     temperatures = np.full(3000, temperature)
     potentials = 0.05 * np.random.default_rng(4).standard_normal(12)
     ours, theirs = (
-        Smoothed(_problem(kernel, n_features), potentials, temperatures)
-        for kernel in (compiled, PLAIN)
+        world.Smoothed(_problem(kernel, n_features), potentials, temperatures)
+        for kernel in (compiled, world.PLAIN)
     )
     np.testing.assert_array_equal(ours.labels, theirs.labels)
     np.testing.assert_array_equal(ours.soft, theirs.soft)
@@ -66,23 +59,23 @@ def test_both_kernels_smooth_alike(compiled, n_features, temperature):
 
 def test_hot_blocks_are_left_to_matrix_products(compiled, monkeypatch):
     folded = []
-    fold = type(PLAIN).fold
+    fold = type(world.PLAIN).fold
     monkeypatch.setattr(
-        type(PLAIN), "fold", lambda self, *rest: folded.append(self) or fold(self, *rest)
+        type(world.PLAIN), "fold", lambda self, *rest: folded.append(self) or fold(self, *rest)
     )
-    Smoothed(_problem(compiled), np.zeros(12), np.full(3000, 1e-4))
+    world.Smoothed(_problem(compiled), np.zeros(12), np.full(3000, 1e-4))
     assert folded == []
-    Smoothed(_problem(compiled), np.zeros(12), np.full(3000, 1.0))
-    assert set(folded) == {PLAIN}
+    world.Smoothed(_problem(compiled), np.zeros(12), np.full(3000, 1.0))
+    assert set(folded) == {world.PLAIN}
 
 
 @pytest.fixture
 def boxed_and_plain(compiled, monkeypatch, n_features, n_atoms=150):
     """Return one problem twice: in boxes, and in blocks by the plain loops."""
     monkeypatch.setattr(semidual, "_LARGE", 1)
-    plain = _problem(PLAIN, n_features, n_atoms=n_atoms)
-    ordered, _ = order_points(plain.cloud.points, plain.cloud.weights)
-    plain = replace(plain, cloud=replace(ordered, kernel=PLAIN))
+    plain = _problem(world.PLAIN, n_features, n_atoms=n_atoms)
+    ordered, _ = world.order_points(plain.cloud.points, plain.cloud.weights)
+    plain = replace(plain, cloud=replace(ordered, kernel=world.PLAIN))
     boxed = replace(plain, cloud=replace(ordered, kernel=compiled))
     assert boxed.boxed and not plain.boxed
     return boxed, plain
@@ -97,7 +90,7 @@ def test_boxes_leave_out_nothing_that_counts(boxed_and_plain, temperature):
     potentials = 0.01 * rng.standard_normal(150)
     step = 1e-3 * rng.standard_normal(boxed_and_plain[0].atoms.shape)
     shift = 1e-4 * rng.standard_normal(150)
-    ours, theirs = (Smoothed(each, potentials, temperatures) for each in boxed_and_plain)
+    ours, theirs = (world.Smoothed(each, potentials, temperatures) for each in boxed_and_plain)
     np.testing.assert_array_equal(ours.labels, theirs.labels)
     np.testing.assert_array_equal(ours.soft, theirs.soft)
     assert ours.dual == pytest.approx(theirs.dual, rel=1e-12)
@@ -109,8 +102,8 @@ def test_boxes_leave_out_nothing_that_counts(boxed_and_plain, temperature):
         assert error <= left_out * np.abs(expected).max()
     boxed, plain = boxed_and_plain
     drift, expected = (
-        _mass_change(boxed, ours, step, shift),
-        _mass_change(plain, theirs, step, shift),
+        world._mass_change(boxed, ours, step, shift),
+        world._mass_change(plain, theirs, step, shift),
     )
     np.testing.assert_allclose(drift, expected, atol=left_out * abs(expected).max())
     np.testing.assert_allclose(boxed.scales(potentials), plain.scales(potentials), rtol=1e-9)
@@ -118,11 +111,11 @@ def test_boxes_leave_out_nothing_that_counts(boxed_and_plain, temperature):
 
 @pytest.mark.parametrize("n_features", [2])
 def test_sparse_newton_steps_are_the_dense_ones(boxed_and_plain, monkeypatch):
-    state = Smoothed(boxed_and_plain[0], np.zeros(150), np.full(3000, 2e-4))
+    state = world.Smoothed(boxed_and_plain[0], np.zeros(150), np.full(3000, 2e-4))
     assert state._sparse is not None
     step = state.newton_step(30.0)
     monkeypatch.setattr(semidual, "_MANY", 1000)
-    dense = Smoothed(boxed_and_plain[0], np.zeros(150), np.full(3000, 2e-4))
+    dense = world.Smoothed(boxed_and_plain[0], np.zeros(150), np.full(3000, 2e-4))
     assert dense._sparse is None
     np.testing.assert_allclose(step, dense.newton_step(30.0), atol=1e-9 * abs(step).max())
 
@@ -133,7 +126,7 @@ def test_both_kernels_predict_the_same_drift(compiled):
     weights, temperatures = rng.random(500), 10.0 ** rng.uniform(-4, 0, 500)
     ours, theirs = (
         kernel.drift(entries.copy(), rises.copy(), weights, temperatures)
-        for kernel in (compiled, PLAIN)
+        for kernel in (compiled, world.PLAIN)
     )
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
     assert abs(ours.sum()) < 1e-9 * abs(ours).max()  # what one atom loses others gain
@@ -157,6 +150,6 @@ def test_without_numba_the_plain_kernel_serves(monkeypatch):
         monkeypatch.delitem(sys.modules, module, raising=False)
     choice._compiled.cache_clear()
     try:
-        assert choice.kernel_for(10**6) is PLAIN
+        assert choice.kernel_for(10**6) is world.PLAIN
     finally:
         choice._compiled.cache_clear()

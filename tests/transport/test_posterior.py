@@ -9,16 +9,9 @@ from scipy.special import gammaln
 from scipy.stats import kstest
 
 from benchmarks.transport.trees import grow
+from tests import world
 from tests.cases import every
-from tests.world import (
-    Tree,
-    convolve_all,
-    correlate_others,
-    glance,
-    home,
-    infer_masses,
-    log_polya_weights,
-)
+from tests.world import home
 
 messages_module = home("log_polya_weights")
 posterior_module = home("infer_masses")
@@ -42,7 +35,7 @@ def log_split(children, prior=PRIOR):
 
 def uneven_tree():
     """A root with two children, of which the first has three and the second none."""
-    tree = grow(Tree((np.zeros(1, dtype=bool),), ()), np.array([True]), branching=2)
+    tree = grow(world.Tree((np.zeros(1, dtype=bool),), ()), np.array([True]), branching=2)
     return grow(tree, np.array([True, False]), branching=3)
 
 
@@ -110,7 +103,7 @@ class TestAgainstEnumeration:
     @every("width, off", [(20.0, 1e-6), (9.0, 1e-3)])  # windows by default lose hardly anything
     def test_moments_and_evidence(self, enumerated, width, off):
         rounds, (units, probabilities, evidence) = enumerated
-        posterior = infer_masses(uneven_tree(), rounds, step=0.25, width=width)
+        posterior = world.infer_masses(uneven_tree(), rounds, step=0.25, width=width)
         for k in range(3):
             mean = 0.25 * probabilities @ units[k]
             variance = 0.25**2 * probabilities @ units[k] ** 2 - mean**2
@@ -120,7 +113,7 @@ class TestAgainstEnumeration:
 
     def test_marginals_and_quantiles(self, enumerated):
         rounds, (units, probabilities, _) = enumerated
-        posterior = infer_masses(uneven_tree(), rounds, step=0.25, width=20)
+        posterior = world.infer_masses(uneven_tree(), rounds, step=0.25, width=20)
         for level, cell in ((0, 0), (1, 0), (1, 1), (2, 2)):
             masses, found = marginal(posterior, level, cell)
             exact = np.bincount(units[level][:, cell], probabilities, minlength=200)
@@ -131,7 +124,7 @@ class TestAgainstEnumeration:
 
     @every("coverage", [0.5, 0.9])
     def test_intervals_are_the_shortest_or_start_at_zero(self, enumerated, coverage):
-        posterior = infer_masses(uneven_tree(), enumerated[0], step=0.25, width=20)
+        posterior = world.infer_masses(uneven_tree(), enumerated[0], step=0.25, width=20)
         low, high = posterior.interval(coverage)
         upper = posterior.quantile(0.5 + coverage / 2)
         for level in range(3):
@@ -170,15 +163,15 @@ def test_posterior_is_calibrated_and_wrong_rates_are_not():
     step, rates, n = 0.5, (1.0, 0.7), 6000
     total = rng.integers(100, 300, size=n)
     children = draw_splits(rng, total).ravel()
-    tree = Tree((np.ones(n, dtype=bool), np.zeros(4 * n, dtype=bool)), (4,))
+    tree = world.Tree((np.ones(n, dtype=bool), np.zeros(4 * n, dtype=bool)), (4,))
     values = [
         step * units + rng.laplace(size=len(units)) / rate
         for units, rate in zip((total, children), rates, strict=True)
     ]
-    posterior = infer_masses(tree, [(values, rates)], step=step)
+    posterior = world.infer_masses(tree, [(values, rates)], step=step)
     transforms = probability_transforms(rng, posterior, children)[::4]
     assert kstest(transforms, "uniform").pvalue > 0.01
-    wrong = infer_masses(tree, [(values, (1.3, 0.91))], step=step)
+    wrong = world.infer_masses(tree, [(values, (1.3, 0.91))], step=step)
     assert kstest(probability_transforms(rng, wrong, children)[::4], "uniform").pvalue < 1e-3
     low, high = posterior.interval(0.9)
     covered = (low[1] <= step * children) & (step * children <= high[1])
@@ -188,7 +181,7 @@ def test_posterior_is_calibrated_and_wrong_rates_are_not():
 def test_intervals_of_cells_that_are_likely_empty_leave_half_of_the_rest_above():
     """The shortest interval would end at the quantile 0.9."""
     values = [None, np.array([20.0, 0.5, -1.0, 0.0])]
-    posterior = infer_masses(Tree.complete(1), [(values, [None, 0.5])], step=0.25)
+    posterior = world.infer_masses(world.Tree.complete(1), [(values, [None, 0.5])], step=0.25)
     low, high = (side[1][1:] for side in posterior.interval(0.9))
     assert (posterior.quantile(0.5)[1][1:] == 0).all() and (low == 0).all()
     assert (high == posterior.quantile(0.95)[1][1:]).all()
@@ -197,7 +190,7 @@ def test_intervals_of_cells_that_are_likely_empty_leave_half_of_the_rest_above()
 
 def random_problem(rng):
     """A tree, masses on it drawn from shares like the prior's, and noisy rounds of rates."""
-    tree = Tree((np.zeros(int(rng.integers(1, 3)), dtype=bool),), ())
+    tree = world.Tree((np.zeros(int(rng.integers(1, 3)), dtype=bool),), ())
     masses = [10 ** rng.uniform(0, 4, size=tree.sizes[0])]
     for _ in range(int(rng.integers(1, 4))):
         b = int(rng.integers(2, 5))
@@ -223,8 +216,8 @@ def random_problem(rng):
 def test_random_trees(seed):
     """Means add up, wider windows change nothing; unmeasured cells and several roots included."""
     tree, _, rounds = random_problem(np.random.default_rng(seed))
-    posterior = infer_masses(tree, rounds)
-    wider = infer_masses(tree, rounds, width=16)
+    posterior = world.infer_masses(tree, rounds)
+    wider = world.infer_masses(tree, rounds, width=16)
     for k, b in enumerate(tree.branching):
         sums = posterior.mean[k + 1].reshape(-1, b).sum(axis=1)
         np.testing.assert_allclose(sums, posterior.mean[k][tree.chosen[k]], rtol=1e-9, atol=1e-5)
@@ -249,7 +242,7 @@ def test_sums_and_transforms_agree(seed, shift, monkeypatch):
     for few, longest in ((1 << 25, 1 << 12), (0, 1 << 12), (0, 0)):
         monkeypatch.setattr(messages_module, "_FEW_PRODUCTS", few)
         monkeypatch.setattr(messages_module, "_LONGEST", longest)
-        found.append(infer_masses(tree, rounds))
+        found.append(world.infer_masses(tree, rounds))
     for other in found[1:]:
         for mean, same in zip(found[0].mean, other.mean, strict=True):
             np.testing.assert_allclose(mean, same, rtol=1e-6, atol=1e-3)
@@ -258,19 +251,19 @@ def test_sums_and_transforms_agree(seed, shift, monkeypatch):
 
 def test_products_below_the_smallest_float_are_not_lost():
     """Parts that are measured as empty, and a total far from that, on windows that hold both."""
-    tree = Tree.complete(1, branching=2)
+    tree = world.Tree.complete(1, branching=2)
     measurements = [((np.array([1200.0]), np.zeros(2)), (5.0, 1.0))]
-    found = infer_masses(tree, measurements, step=1.0, width=3000.0)
+    found = world.infer_masses(tree, measurements, step=1.0, width=3000.0)
     assert found.mean[0] == pytest.approx(1200.0, abs=1.0)
     np.testing.assert_allclose(found.mean[1], found.mean[0][0] / 2, rtol=1e-6)
     assert found.log_evidence == pytest.approx(-1200.0, abs=20.0)
 
 
 def test_levels_without_measurements_may_be_none():
-    tree = Tree.complete(2)
+    tree = world.Tree.complete(2)
     values = np.random.default_rng(5).laplace(2, 1, size=16)
-    short = infer_masses(tree, [((None, None, values), (None, None, 1.0))])
-    long = infer_masses(
+    short = world.infer_masses(tree, [((None, None, values), (None, None, 1.0))])
+    long = world.infer_masses(
         tree, [((0.0, np.zeros(4), values), (np.zeros(1), np.zeros(4), np.ones(16)))]
     )
     assert all(map(np.array_equal, short.mean, long.mean))
@@ -278,10 +271,10 @@ def test_levels_without_measurements_may_be_none():
 
 def test_cells_of_which_nothing_is_known_may_hold_anything():
     """Beside a measured sibling, under a parent that is not measured either."""
-    tree = Tree.complete(2, branching=2)
+    tree = world.Tree.complete(2, branching=2)
     values = 365.0, 0.0, np.array([0.0, 60.0, 0.0, 0.0])
     rates = 2.5, 0.0, np.array([0.0, 0.3, 0.0, 0.0])
-    posterior = infer_masses(tree, [(values, rates)])
+    posterior = world.infer_masses(tree, [(values, rates)])
     root, leaves = posterior.grids[0], posterior.grids[2]
     assert leaves.lo[[0, 2, 3]].tolist() == [0, 0, 0]
     assert leaves.lo[1] > 0
@@ -291,12 +284,12 @@ def test_cells_of_which_nothing_is_known_may_hold_anything():
 
 def test_cost_follows_the_cells_not_the_masses():
     rng = np.random.default_rng(6)
-    tree = Tree.complete(2)
+    tree = world.Tree.complete(2)
     values = [np.zeros(1), np.zeros(4), rng.laplace(size=16)]
     sizes = []
     for mass in (1e3, 1e9):
         shifted = [v + mass * 4.0 ** (2 - k) for k, v in enumerate(values)]
-        posterior = infer_masses(tree, [(shifted, (1.0, 1.0, 1.0))])
+        posterior = world.infer_masses(tree, [(shifted, (1.0, 1.0, 1.0))])
         np.testing.assert_allclose(posterior.mean[2], mass, rtol=0.1 if mass == 1e3 else 1e-6)
         sizes.append([grid.sizes for grid in posterior.grids])
     for small, large in zip(*sizes, strict=True):
@@ -305,15 +298,15 @@ def test_cost_follows_the_cells_not_the_masses():
 
 def test_measurements_that_disagree_are_not_lost_in_rounding():
     """A total 40 noise scales from the sum of its parts: the tails of all of them decide."""
-    tree = Tree.complete(1)
+    tree = world.Tree.complete(1)
     values, rates = (np.array([200.0]), np.array([40.0, 40.0, 40.0, 40.0])), (2.0, 1.0)
-    found = infer_masses(tree, [(values, rates)], step=0.5)
+    found = world.infer_masses(tree, [(values, rates)], step=0.5)
     # The total's rate is larger than each part's, so all parts give way.
     assert found.mean[0] == pytest.approx(200, abs=1)
     np.testing.assert_allclose(found.mean[1], np.full(4, found.mean[0][0] / 4), rtol=1e-9)
     values = np.array([200.0]), np.array([40.0, 40.0, 40.0, 0.5])
-    whole = infer_masses(tree, [(values, (1.0, 4.0))], step=0.25, width=100)
-    part = infer_masses(tree, [(values, (1.0, 4.0))], step=0.25)
+    whole = world.infer_masses(tree, [(values, (1.0, 4.0))], step=0.25, width=100)
+    part = world.infer_masses(tree, [(values, (1.0, 4.0))], step=0.25)
     np.testing.assert_allclose(part.mean[1], whole.mean[1], atol=0.02)
     assert part.mean[0] == pytest.approx(120.5, abs=2)
 
@@ -330,16 +323,16 @@ def passes(monkeypatch):
 
 def test_a_glance_finds_the_windows_of_a_finer_posterior(passes):
     """A coarse pass and a fine one say what two fine ones say, of which one is thrown away."""
-    tree = Tree.complete(1, branching=2)
+    tree = world.Tree.complete(1, branching=2)
     measured = [([np.array([1000.0]), np.array([380.0, 620.0])], [0.2, 0.2])]
     shape = {"prior": ((1.0, 1e4),), "width": 5.0}
-    alone = infer_masses(tree, measured, step=1.0, **shape)
+    alone = world.infer_masses(tree, measured, step=1.0, **shape)
     assert passes == [1.0, 1.0]
     passes.clear()
-    first = glance(tree, measured, step=4.0, **shape)
-    found = infer_masses(tree, measured, step=1.0, start=first, **shape)
+    first = world.glance(tree, measured, step=4.0, **shape)
+    found = world.infer_masses(tree, measured, step=1.0, start=first, **shape)
     assert passes == [4.0, 1.0]
-    wide = infer_masses(tree, measured, step=1.0, **{**shape, "width": 40.0})
+    wide = world.infer_masses(tree, measured, step=1.0, **{**shape, "width": 40.0})
     for posterior in alone, found:
         off = np.abs(posterior.mean[1] - wide.mean[1])
         assert (off < 0.5 * np.sqrt(variances(wide, 1))).all()
@@ -348,17 +341,18 @@ def test_a_glance_finds_the_windows_of_a_finer_posterior(passes):
 def test_impossible_measurements_are_refused():
     values = np.array([0.0]), np.full(4, 1e5)
     with pytest.raises(FloatingPointError, match="contradict"):
-        infer_masses(Tree.complete(1), [(values, (4.0, 1.0))])
+        world.infer_masses(world.Tree.complete(1), [(values, (4.0, 1.0))])
 
 
 def test_trees_without_splits():
-    single = infer_masses(
-        Tree((np.zeros(2, dtype=bool),), ()), [((np.array([5.0, -3.0]),), (1.0,))]
+    single = world.infer_masses(
+        world.Tree((np.zeros(2, dtype=bool),), ()), [((np.array([5.0, -3.0]),), (1.0,))]
     )
     assert single.mean[0][0] == pytest.approx(5, abs=0.05)
     assert 0 < single.mean[0][1] < 1.5
-    bare = infer_masses(
-        grow(Tree((np.zeros(1, dtype=bool),), ()), np.array([False])), [((5.0, None), (1.0, None))]
+    bare = world.infer_masses(
+        grow(world.Tree((np.zeros(1, dtype=bool),), ()), np.array([False])),
+        [((5.0, None), (1.0, None))],
     )
     assert bare.mean[1].size == bare.quantile(0.5)[1].size == 0
 
@@ -367,7 +361,7 @@ def test_weights_of_large_masses_keep_their_precision():
     units = np.concatenate([np.arange(2000), 10 ** np.arange(4, 9)])
     for a in (0.05, 0.4, 1.0, 2.5, 4.0, 16.0):
         exact = np.cumsum(np.log1p((a - 1) / np.arange(1, 2000)))
-        found = log_polya_weights(units, a)
+        found = world.log_polya_weights(units, a)
         assert found[0] == 0
         np.testing.assert_allclose(found[1:2000], exact, rtol=1e-11, atol=1e-12)
         limit = (a - 1) * np.log(units[-1] + a / 2) - gammaln(a)
@@ -393,12 +387,12 @@ def test_weights_of_large_masses_keep_their_precision():
 )
 def test_bad_arguments_are_refused(measurements, arguments, message):
     with pytest.raises(ValueError, match=message):
-        infer_masses(Tree.complete(1), measurements, **arguments)
+        world.infer_masses(world.Tree.complete(1), measurements, **arguments)
 
 
 @every("q", [0.0, 1.0, -1.0, np.nan])
 def test_bad_probabilities_are_refused(q):
-    posterior = infer_masses(Tree.complete(1), [((1.0, 1.0), (1.0, 1.0))])
+    posterior = world.infer_masses(world.Tree.complete(1), [((1.0, 1.0), (1.0, 1.0))])
     with pytest.raises(ValueError, match="q must be"):
         posterior.quantile(q)
     with pytest.raises(ValueError, match="coverage must be"):
@@ -408,11 +402,11 @@ def test_bad_probabilities_are_refused(q):
 def test_a_parent_of_whom_little_is_known_has_the_mean_of_sums_in_logs():
     """It stands between a certain total and uncertain children."""
     prior, units = ((0.4, 0.08), (0.3, 1.0), (0.3, 100.0)), np.arange(260)
-    tree = Tree.complete(2, branching=2)
+    tree = world.Tree.complete(2, branching=2)
     values = [np.full(n, 200.0 / n) for n in tree.sizes]
     values[2][::3] *= 0.3
     rates = [np.full(n, r) for n, r in zip(tree.sizes, (2.0, 0.0, 0.05), strict=True)]
-    posterior = infer_masses(tree, [(values, rates)], step=1.0, prior=prior)
+    posterior = world.infer_masses(tree, [(values, rates)], step=1.0, prior=prior)
     left, right = np.meshgrid(units, units, indexing="ij")
     split = log_split(np.stack([left, right], axis=-1), prior)
     likelihood = [-0.05 * np.abs(units - v) for v in values[2]]
@@ -432,7 +426,7 @@ def test_a_parent_of_whom_little_is_known_has_the_mean_of_sums_in_logs():
 @every("n", [1, 2, 3, 4, 7])
 def test_convolutions_are_those_of_numpy(n):
     factors = np.random.default_rng(n).random((2, 3, n, 5))
-    found = convolve_all(factors)
+    found = world.convolve_all(factors)
     for part in range(2):
         for row in range(3):
             np.testing.assert_allclose(found[part, row], reduce(np.convolve, factors[part, row]))
@@ -443,7 +437,7 @@ def test_convolutions_are_those_of_numpy(n):
 def test_correlations_are_sums_over_the_others(n, length):
     rng = np.random.default_rng(n)
     factors, known = rng.random((2, n, 5)), rng.random((2, length))
-    found = correlate_others(known, factors)
+    found = world.correlate_others(known, factors)
     assert found.shape == factors.shape
     for row in range(2):
         for child in range(n):
@@ -455,6 +449,6 @@ def test_correlations_are_sums_over_the_others(n, length):
 
 def test_tails_keep_their_digits():
     factors = np.exp(-3.0 * np.arange(40.0)) * np.ones((1, 4, 1))
-    found = convolve_all(factors)[0]
+    found = world.convolve_all(factors)[0]
     ways = [(k + 1) * (k + 2) * (k + 3) / 6 for k in range(40)]
     np.testing.assert_allclose(found[:40], ways * np.exp(-3.0 * np.arange(40.0)), rtol=1e-12)

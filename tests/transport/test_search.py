@@ -3,21 +3,9 @@
 import numpy as np
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
+from tests import world
 from tests.cases import every
-from tests.world import (
-    ExactPull,
-    SemidualProblem,
-    Smoothed,
-    SmoothPull,
-    _respond,
-    _stalled,
-    heat,
-    home,
-    order_points,
-    settle,
-    soft_shares,
-    solve_problem,
-)
+from tests.world import home
 
 Level = home("_stalled").Level
 
@@ -31,14 +19,14 @@ def test_plans_are_eased_only_while_atoms_move_far():
 
 
 def test_a_level_stalls_when_nothing_beats_an_early_movement():
-    assert not _stalled([1.0] * 8)
-    assert not _stalled([3.0, 2.0] + [1.5] * 8)
-    assert _stalled([3.0, 1.0] + [1.5] * 8)
+    assert not world._stalled([1.0] * 8)
+    assert not world._stalled([3.0, 2.0] + [1.5] * 8)
+    assert world._stalled([3.0, 1.0] + [1.5] * 8)
 
 
 def test_shares_far_below_rounding_change_nothing():
     entries = np.array([[0.0, 5.0], [1.0, 0.0], [1e6, 1e6]])
-    shares, divisors = soft_shares(entries.copy(), np.zeros(2), np.array([1.0, 1e-3]))
+    shares, divisors = world.soft_shares(entries.copy(), np.zeros(2), np.array([1.0, 1e-3]))
     exact = np.exp(-entries / [1.0, 1e-3])
     np.testing.assert_allclose(shares, exact / exact.sum(axis=0), atol=1e-20)
     np.testing.assert_allclose(divisors, exact.sum(axis=0), rtol=1e-15)
@@ -46,12 +34,12 @@ def test_shares_far_below_rounding_change_nothing():
 
 def test_dual_bounds_the_cost_at_any_warmth():
     rng = np.random.default_rng(0)
-    cloud, _ = order_points(rng.random((2000, 2)), rng.random(2000))
-    problem = SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
+    cloud, _ = world.order_points(rng.random((2000, 2)), rng.random(2000))
+    problem = world.SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
     potentials = 0.01 * rng.random(6)
-    duals = [Smoothed(problem, potentials, np.full(2000, t)).dual for t in (1e-4, 1e-1)]
+    duals = [world.Smoothed(problem, potentials, np.full(2000, t)).dual for t in (1e-4, 1e-1)]
     np.testing.assert_allclose(duals[0], duals[1], rtol=1e-12)
-    assert Smoothed(problem, potentials, np.full(2000, 0.1)).value < duals[0]
+    assert world.Smoothed(problem, potentials, np.full(2000, 0.1)).value < duals[0]
 
 
 @every("n_measures", [3, 7])
@@ -70,15 +58,15 @@ def test_measures_share_the_samples(n_measures):
 
 def settled(p, offset=0.0):
     rng = np.random.default_rng(0)
-    cloud, _ = order_points(rng.random((8000, 2)), np.ones(8000))
+    cloud, _ = world.order_points(rng.random((8000, 2)), np.ones(8000))
     atoms = rng.random((10, 2)) + offset
-    problem = SemidualProblem(cloud, atoms, np.full(10, 0.1), p)
-    return problem, settle(problem, solve_problem(problem).potentials, 0.1, 1e-4)
+    problem = world.SemidualProblem(cloud, atoms, np.full(10, 0.1), p)
+    return problem, world.settle(problem, world.solve_problem(problem).potentials, 0.1, 1e-4)
 
 
 def test_pull_is_the_mean_of_what_is_received():
     problem, state = settled(2.0)
-    pull = SmoothPull(problem, state)
+    pull = world.SmoothPull(problem, state)
     counts, sums = pull.counts, pull.sums
     np.testing.assert_allclose(counts, problem.target - state.gradient, atol=1e-12)
     np.testing.assert_allclose(counts.sum(), 1.0)
@@ -90,13 +78,15 @@ def test_pull_is_the_mean_of_what_is_received():
 @every("p", [1.0, 2.0])
 def test_pull_is_the_gradient_of_the_smoothed_cost(p):
     problem, state = settled(p)
-    pull = SmoothPull(problem, state)
+    pull = world.SmoothPull(problem, state)
     gradient = p * (pull.counts[:, None] * problem.atoms - pull.sums)
     direction = np.random.default_rng(1).standard_normal((10, 2))
 
     def value(t):
-        moved = SemidualProblem(problem.cloud, problem.atoms + t * direction, problem.target, p)
-        return Smoothed(moved, state.potentials, state.temperatures).value
+        moved = world.SemidualProblem(
+            problem.cloud, problem.atoms + t * direction, problem.target, p
+        )
+        return world.Smoothed(moved, state.potentials, state.temperatures).value
 
     slope = (value(1e-5) - value(-1e-5)) / 2e-5
     np.testing.assert_allclose((gradient * direction).sum(), slope, rtol=1e-3)
@@ -105,12 +95,12 @@ def test_pull_is_the_gradient_of_the_smoothed_cost(p):
 @every("p, offset", [(2.0, 0.0), (2.0, 20.0), (1.0, 0.0)])
 def test_predicted_potentials_balance_the_moved_atoms(p, offset):
     problem, state = settled(p, offset)
-    pull = SmoothPull(problem, state)
+    pull = world.SmoothPull(problem, state)
     step = 0.01 * np.random.default_rng(2).standard_normal((10, 2))
-    moved = SemidualProblem(problem.cloud, problem.atoms + step, problem.target, p)
+    moved = world.SemidualProblem(problem.cloud, problem.atoms + step, problem.target, p)
     predicted = pull.potentials_after(pull.sums / pull.counts[:, None], step)
-    before = Smoothed(moved, state.potentials, state.temperatures).imbalance
-    after = Smoothed(moved, predicted, state.temperatures).imbalance
+    before = world.Smoothed(moved, state.potentials, state.temperatures).imbalance
+    after = world.Smoothed(moved, predicted, state.temperatures).imbalance
     assert after < 0.15 * before
 
 
@@ -119,13 +109,13 @@ def apart():
     rng = np.random.default_rng(0)
     places = 10.0 * rng.random((6, 2))
     points = np.repeat(places, 20, axis=0) + 1e-3 * rng.normal(size=(120, 2))
-    cloud, _ = order_points(points, np.repeat([1.0, 5.0, 0.01, 0.3, 2.0, 0.01], 20))
-    return SemidualProblem(cloud, places + 0.1, np.full(6, 1 / 6), 2.0)
+    cloud, _ = world.order_points(points, np.repeat([1.0, 5.0, 0.01, 0.3, 2.0, 0.01], 20))
+    return world.SemidualProblem(cloud, places + 0.1, np.full(6, 1 / 6), 2.0)
 
 
 def test_exact_pull_is_that_of_the_exact_plan():
     problem = apart()
-    pull, exact = ExactPull(problem), solve_problem(problem)
+    pull, exact = world.ExactPull(problem), world.solve_problem(problem)
     np.testing.assert_allclose(pull.counts, problem.target)
     np.testing.assert_allclose(pull.sums.sum(axis=0), problem.cloud.weights @ problem.cloud.points)
     squares = problem.cloud.weights @ (problem.cloud.points**2).sum(axis=1)
@@ -135,16 +125,18 @@ def test_exact_pull_is_that_of_the_exact_plan():
 def test_few_points_out_of_balance_are_planned_exactly_and_stay_so(monkeypatch):
     problem, level = apart(), Level(40, warmth=0.0, max_iter=9, imbalance=0.01, tol=1e-3)
     where = "skdp_bary.transport.barycenter.approach"
-    monkeypatch.setattr(where, lambda problem, potentials, *_: heat(problem, potentials, 1e-3))
-    first = _respond(level, problem, None, None)
+    monkeypatch.setattr(
+        where, lambda problem, potentials, *_: world.heat(problem, potentials, 1e-3)
+    )
+    first = world._respond(level, problem, None, None)
     assert first.exact
     monkeypatch.setattr(where, None)
-    assert _respond(level, problem, first.potentials, first).exact
+    assert world._respond(level, problem, first.potentials, first).exact
 
 
 def test_points_that_touch_are_planned_smoothly():
     rng = np.random.default_rng(0)
-    cloud, _ = order_points(rng.random((200, 2)), np.ones(200))
-    problem = SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
+    cloud, _ = world.order_points(rng.random((200, 2)), np.ones(200))
+    problem = world.SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
     level = Level(40, warmth=0.0, max_iter=9, imbalance=0.01, tol=1e-3)
-    assert not _respond(level, problem, None, None).exact
+    assert not world._respond(level, problem, None, None).exact

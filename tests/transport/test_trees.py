@@ -4,21 +4,12 @@ import numpy as np
 import pytest
 
 from benchmarks.transport.trees import grow
+from tests import world
 from tests.cases import every
-from tests.world import (
-    Partition,
-    Tree,
-    cell_codes,
-    cell_positions,
-    make_consistent,
-    project_nonnegative,
-    project_simplex,
-    refine,
-)
 
 
 def random_tree(rng):
-    tree = Tree((np.zeros(int(rng.integers(1, 3)), dtype=bool),), ())
+    tree = world.Tree((np.zeros(int(rng.integers(1, 3)), dtype=bool),), ())
     for _ in range(int(rng.integers(1, 4))):
         chosen = rng.random(tree.sizes[-1]) < 0.6
         chosen[0] = True
@@ -55,7 +46,7 @@ def test_equals_dense_weighted_least_squares(seed):
     variances = [10 ** rng.uniform(-2, 2, size=n) for n in tree.sizes]
     for k in range(tree.depth):  # inner cells may be unmeasured, leaves make the sums known
         variances[k][tree.chosen[k] & (rng.random(tree.sizes[k]) < 0.4)] = np.inf
-    estimates, spreads = make_consistent(tree, values, variances)
+    estimates, spreads = world.make_consistent(tree, values, variances)
 
     matrix = leaf_matrix(tree)
     precision = 1 / np.concatenate(variances)
@@ -81,27 +72,27 @@ NAN, INF = np.nan, np.inf
 def test_unmeasured_cells_share_what_is_left_of_their_sum(values, variances, children, after):
     """A sum of 10 with variance 2; the only unmeasured child is known as its sum is."""
     given = (np.array([10.0]), np.array(values)), (np.array([2.0]), np.array(variances))
-    (_, found), (_, spread) = make_consistent(Tree.complete(1), *given)
+    (_, found), (_, spread) = world.make_consistent(world.Tree.complete(1), *given)
     np.testing.assert_allclose(found, children)
     np.testing.assert_allclose(spread, after)
 
 
 def test_what_is_known_exactly_stays():
-    tree = Tree.complete(1, branching=2)
+    tree = world.Tree.complete(1, branching=2)
     values = np.array([10.0]), np.array([3.0, 5.0])
-    (root, children), (_, spread) = make_consistent(tree, values, (np.zeros(1), np.ones(2)))
+    (root, children), (_, spread) = world.make_consistent(tree, values, (np.zeros(1), np.ones(2)))
     assert root == 10
     np.testing.assert_allclose(children, [4, 6])
     np.testing.assert_allclose(spread, 0.5)
-    (root, children), spreads = make_consistent(tree, values, (np.ones(1), np.zeros(2)))
+    (root, children), spreads = world.make_consistent(tree, values, (np.ones(1), np.zeros(2)))
     assert root == 8
     assert np.array_equal(children, values[1])
     assert not np.concatenate(spreads).any()
 
 
 def test_nothing_known_is_said_so():
-    tree = Tree.complete(1)
-    estimates, spreads = make_consistent(
+    tree = world.Tree.complete(1)
+    estimates, spreads = world.make_consistent(
         tree, [np.full(n, np.nan) for n in tree.sizes], [np.full(n, np.inf) for n in tree.sizes]
     )
     assert not np.concatenate(estimates).any()
@@ -110,10 +101,10 @@ def test_nothing_known_is_said_so():
 
 @every("bad", [-1.0, np.nan])
 def test_bad_variances_are_refused(bad):
-    tree = Tree.complete(1)
+    tree = world.Tree.complete(1)
     variances = np.ones(1), np.array([1.0, 1.0, bad, 1.0])
     with pytest.raises(ValueError, match="`variances`"):
-        make_consistent(tree, (np.ones(1), np.ones(4)), variances)
+        world.make_consistent(tree, (np.ones(1), np.ones(4)), variances)
 
 
 @every("scale", [1e-6, 1.0, 1e6])
@@ -122,7 +113,7 @@ def test_simplex_projection_satisfies_its_optimality_conditions(scale):
     rows = np.concatenate([rng.normal(size=(200, 5)), rng.integers(-2, 3, size=(200, 5))]) * scale
     totals = rng.exponential(size=400) * scale
     totals[::7] = 0
-    out = project_simplex(rows, totals)
+    out = world.project_simplex(rows, totals)
     assert (out >= 0).all()
     np.testing.assert_allclose(out.sum(axis=1), totals, atol=1e-14 * scale, rtol=1e-13)
     multiplier = np.where(out > 0, rows - out, -np.inf).max(axis=1, keepdims=True)
@@ -135,7 +126,7 @@ def test_nonnegative_masses_add_up():
     rng = np.random.default_rng(6)
     for _ in range(20):
         tree = random_tree(rng)
-        masses = project_nonnegative(tree, [rng.normal(size=n) * 3 for n in tree.sizes])
+        masses = world.project_nonnegative(tree, [rng.normal(size=n) * 3 for n in tree.sizes])
         assert all((m >= 0).all() for m in masses)
         assert_adds_up(tree, masses)
 
@@ -144,15 +135,17 @@ def test_consistent_nonnegative_masses_are_kept_and_others_become_the_nearest():
     leaves = np.random.default_rng(7).exponential(size=64)
     masses = leaves.sum(keepdims=True), leaves.reshape(-1, 16).sum(axis=1)
     masses = (*masses, leaves.reshape(-1, 4).sum(axis=1), leaves)
-    out = project_nonnegative(Tree.complete(3), masses)
+    out = world.project_nonnegative(world.Tree.complete(3), masses)
     np.testing.assert_allclose(np.concatenate(out), np.concatenate(masses))
     values = np.array([6.0]), np.array([1.0, -5.0, 2.0, 0.0])
-    np.testing.assert_allclose(project_nonnegative(Tree.complete(1), values)[1], [2, 0, 3, 1])
+    np.testing.assert_allclose(
+        world.project_nonnegative(world.Tree.complete(1), values)[1], [2, 0, 3, 1]
+    )
 
 
 def small_tree():
     masks = ([True, False, True], [False, True, False, False], [True, False, True, False])
-    return Tree(tuple(np.array(m) for m in masks), (2, 4))
+    return world.Tree(tuple(np.array(m) for m in masks), (2, 4))
 
 
 def interleave_by_hand(row, column, bits):
@@ -179,7 +172,7 @@ def test_leaves_are_what_has_no_listed_children():
 
 def test_a_tree_cannot_be_changed():
     source = np.ones(1, dtype=bool)
-    tree = Tree((source,), ())
+    tree = world.Tree((source,), ())
     source[0] = False
     assert tree.chosen[0][0]
     with pytest.raises(ValueError, match="read-only"):
@@ -200,16 +193,16 @@ def test_a_tree_cannot_be_changed():
 def test_malformed_trees_are_refused(arguments, message):
     chosen = tuple(np.array(mask) for mask in arguments[0])
     with pytest.raises(ValueError, match=message):
-        Tree(chosen, *arguments[1:])
+        world.Tree(chosen, *arguments[1:])
     with pytest.raises(ValueError, match=r"`values` needs .* lengths \(3, 4, 4\)"):
         small_tree().check((np.ones(3), np.ones(4), np.ones(5)), "values")
-    long = Tree((*[np.eye(1, 4, dtype=bool)[0]] * 32, np.zeros(4, dtype=bool)), (4,) * 32)
+    long = world.Tree((*[np.eye(1, 4, dtype=bool)[0]] * 32, np.zeros(4, dtype=bool)), (4,) * 32)
     with pytest.raises(ValueError, match="62 bits, got 6"):
         _ = long.codes
 
 
 def test_complete_tree_lists_every_cell():
-    tree = Tree.complete(2, branching=3, top=1)
+    tree = world.Tree.complete(2, branching=3, top=1)
     assert tree.sizes == (3, 9, 27)
     assert all(np.array_equal(c, np.arange(len(c))) for c in tree.codes)
     assert all(mask.all() for mask in tree.chosen)
@@ -222,32 +215,32 @@ def test_cell_codes_interleave_bits():
         expected = [
             interleave_by_hand(int(r), int(c), bits) for r, c in zip(rows, columns, strict=True)
         ]
-        codes = cell_codes(rows, columns)
+        codes = world.cell_codes(rows, columns)
         assert codes.tolist() == expected
-        assert np.array_equal(cell_positions(codes), (rows, columns))
+        assert np.array_equal(world.cell_positions(codes), (rows, columns))
 
 
 def test_refine_splits_while_the_mass_shows():
-    tree = Tree.complete(1)
+    tree = world.Tree.complete(1)
     masses = (np.array([124.0]), np.array([0.0, 3.9, 20.0, 100.0]))
-    refined = refine(tree, masses, 4.0, (4,) * 6)
+    refined = world.refine(tree, masses, 4.0, (4,) * 6)
     levels, codes, _ = refined.leaves([np.zeros(n) for n in refined.sizes])
-    Partition(6, levels, codes)
+    world.Partition(6, levels, codes)
     # 0 and 3.9 stay; 20, 5 are split and 1.25 not; 100, 25, 6.25 are split and 1.56 not
     assert dict(zip(*np.unique(levels, return_counts=True), strict=True)) == {1: 2, 3: 16, 4: 64}
-    assert refine(tree, masses, 4.0, (4,) * 2).depth == 2
+    assert world.refine(tree, masses, 4.0, (4,) * 2).depth == 2
 
 
 def test_refine_keeps_what_was_split_before():
-    tree = Tree((np.ones(1, bool), np.array([1, 0, 0, 0], bool), np.zeros(4, bool)), (4, 4))
+    tree = world.Tree((np.ones(1, bool), np.array([1, 0, 0, 0], bool), np.zeros(4, bool)), (4, 4))
     masses = (np.array([1.0]), np.array([0.0, 0.0, 1.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))
-    refined = refine(tree, masses, 3.0, (4,) * 3)
+    refined = world.refine(tree, masses, 3.0, (4,) * 3)
     levels, codes, _ = refined.leaves([np.zeros(n) for n in refined.sizes])
     leaves = {k: codes[levels == k].tolist() for k in (1, 2, 3)}
     assert leaves == {1: [1, 2, 3], 2: [0, 2, 3], 3: [4, 5, 6, 7]}
 
 
 def test_refine_takes_any_branching():
-    refined = refine(Tree.complete(0), (np.array([100.0]),), 20.0, (4, 2, 2))
+    refined = world.refine(world.Tree.complete(0), (np.array([100.0]),), 20.0, (4, 2, 2))
     assert refined.sizes == (1, 4, 8)
     assert refined.branching == (4, 2)

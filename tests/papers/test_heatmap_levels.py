@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix, hstack, identity, vstack
 from benchmarks.transport.trees import grow, l1_objective, select_top
 from skdp_bary.papers import LevelwiseEMDHeatmap
 from tests.cases import every
-from tests.world import Tree, child_codes, home, minimize_l1
+from tests.world import Tree, home, minimize_l1
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -100,37 +100,6 @@ def test_objective_equals_highs_on_300_instances():
         assert abs(found - best) <= 1e-12 * best
 
 
-@every("seed", range(4))
-def test_objective_is_that_of_the_full_pyramid(seed):
-    """The definition, over all pixels and all cells: y is 0 outside the selection."""
-    rng = np.random.default_rng(seed)
-    top, depth = seed % 2, 3
-    pyramid = [rng.laplace(1, 2, size=4 ** (top + k)) for k in range(depth)]
-    tree, values = select_top(pyramid, 5, top=top)
-    masses = minimize_l1(tree, values)
-
-    side = 4 ** (top + depth - 1)
-    pixels, transform, target = np.zeros(side), [], []
-    for k in range(depth):
-        size = 4 ** (top + k)
-        cells = np.kron(np.eye(size), np.ones(side // size))
-        measured = np.zeros(size)
-        measured[tree.codes[k][tree.chosen[k]]] = values[k][tree.chosen[k]]
-        outer = tree.outer[k]
-        pixels += masses[k][outer] @ cells[tree.codes[k][outer]] * size / side
-        transform.append(2.0 ** -(top + k) * cells)
-        target.append(2.0 ** -(top + k) * measured)
-    transform, target = np.concatenate(transform), np.concatenate(target)
-    found = np.abs(target - transform @ pixels).sum()
-    assert found == pytest.approx(l1_objective(tree, values, masses), rel=1e-13)
-
-    eye = np.eye(len(target))
-    matrix = np.block([[transform, -eye], [-transform, -eye]])
-    cost = np.append(np.zeros(side), np.ones(len(target)))
-    naive = linprog(cost, A_ub=matrix, b_ub=np.append(target, -target), method="highs")
-    assert found == pytest.approx(naive.fun, rel=1e-12)
-
-
 def test_both_engines_give_the_same_masses():
     rng = np.random.default_rng(7)
     for i in range(300):
@@ -186,31 +155,6 @@ class TestTies:
         np.testing.assert_allclose(middle, [3.25, 1.75])
         np.testing.assert_allclose(leaves, [3.125, 0.125, 1.375, 0.375])
 
-    @every("seed", range(10))
-    def test_the_order_of_children_does_not_matter(self, seed):
-        rng = np.random.default_rng(seed)
-        tree = Tree((np.array([True]), rng.random(4) < 0.7), (4,))
-        n = np.count_nonzero(tree.chosen[1])
-        leaves, values = rng.random((n, 4)) < 0.6, rng.integers(0, 6, size=(n, 4)).astype(float)
-        middle = rng.integers(0, 8, size=4).astype(float)
-
-        def solve(order):
-            """Masses after permuting the children of the root, in their first order again."""
-            place = np.cumsum(tree.chosen[1]) - 1
-            rows = place[order[tree.chosen[1][order]]]
-            shuffled = Tree((tree.chosen[0], tree.chosen[1][order], leaves[rows].ravel()), (4, 4))
-            given = np.array([9.0]), middle[order], values[rows].ravel()
-            _, upper, lower = minimize_l1(shuffled, given)
-            out_upper, out_lower = np.empty(4), np.empty((n, 4))
-            out_upper[order], out_lower[rows] = upper, lower.reshape(n, 4)
-            return out_upper, out_lower
-
-        first = solve(np.arange(4))
-        for _ in range(5):
-            again = solve(rng.permutation(4))
-            for a, b in zip(first, again, strict=True):
-                np.testing.assert_allclose(a, b, atol=1e-12)
-
 
 def blobs(n=300):
     rng = np.random.default_rng(0)
@@ -221,25 +165,6 @@ def blobs(n=300):
 
 def heatmap(**parameters):
     return LevelwiseEMDHeatmap(**{"bounds": (0, 1), "random_state": 0} | parameters)
-
-
-@every("seed", range(20))
-def test_selection_is_algorithm_2_of_the_heatmap_paper(seed):
-    rng = np.random.default_rng(seed)
-    w, top, depth = int(rng.integers(4, 9)), int(rng.integers(0, 2)), 4
-    sizes = [4 ** (top + k) for k in range(depth)]
-    draw = rng.normal if seed % 2 else lambda size: rng.integers(0, 3, size=size).astype(float)
-    pyramid = [draw(size=n) for n in sizes]
-    tree, values = select_top(pyramid, w, top=top)
-
-    kept = [sorted(range(sizes[0]), key=lambda c: (-pyramid[0][c], c))[:w]]
-    for noisy in pyramid[1:]:
-        children = [4 * c + j for c in kept[-1] for j in range(4)]
-        kept.append(sorted(children, key=lambda c, noisy=noisy: (-noisy[c], c))[:w])
-    for k in range(depth):
-        assert set(tree.codes[k][tree.chosen[k]]) == set(kept[k])
-        assert np.array_equal(values[k], pyramid[k][tree.codes[k]])
-    assert np.array_equal(tree.codes[1], child_codes(np.sort(kept[0])))
 
 
 def test_paper_is_algorithm_two_on_the_noisy_pyramid():

@@ -53,11 +53,3 @@ def test_words_that_do_not_decide_are_decided_with_more_bits():
         )
         assert sampler.draw(1, source).tolist() == [expected]
     assert sampler.locate([2**64 - 1] * 3) > len(sampler._table)
-
-
-def test_precision_of_mpmath_is_left_alone():
-    import mpmath
-
-    before = mpmath.mp.prec
-    PolyaSampler(Fraction(1, 5), Fraction(1, 2)).locate([5, 5])
-    assert mpmath.mp.prec == before

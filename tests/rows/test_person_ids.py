@@ -80,7 +80,7 @@ def _delayed(first, second):
 def _dask_array(first, second):
     parts = [np.array(each, dtype=object) for each in (first, second)]
     ids = da.concatenate([da.from_array(each, chunks=len(each)) for each in parts])
-    return {"X": da.zeros((len(first) + len(second), 1), chunks=(2, 1)), "groups": ids}
+    return {"X": da.zeros((ids.size, 1), chunks=(ids.chunks[0], 1)), "groups": ids}
 
 
 def _chunks(rule):
@@ -91,13 +91,18 @@ def _chunks(rule):
     return make
 
 
+def _frame(ids):
+    return pd.DataFrame({"x": 0.0, "id": pd.Series(ids, dtype=object)})
+
+
 CUT = {
     "delayed": _delayed,
     "dask array": _dask_array,
     "sorted": _chunks(SortedPersons()),
     "spilled": _chunks(SpilledPersons(n_parts=4)),
     "default": _chunks(None),
-    "memory": lambda *ids: {"X": np.zeros((4, 1)), "groups": [*ids[0], *ids[1]]},
+    "memory": lambda *ids: {"X": np.zeros((sum(map(len, ids)), 1)), "groups": [*ids[0], *ids[1]]},
+    "frame": lambda *ids: {"X": _frame([*ids[0], *ids[1]]), "groups": "id"},
 }
 
 

@@ -72,18 +72,6 @@ def test_on_the_line_it_averages_quantiles():
     np.testing.assert_allclose(atoms, exact, atol=0.2)
 
 
-def test_atoms_in_dense_places_do_not_collapse():
-    # Nine tenths of the mass sit in a place a hundred times smaller than the rest.
-    rng = np.random.default_rng(2)
-    dense, sparse = 0.01 * rng.random((2700, 2)), 1.0 + rng.random((300, 2))
-    measure = DiscreteMeasure(np.concatenate([dense, sparse]))
-    result = free_support_barycenter([measure], 20, max_iter=10, random_state=0)
-    inside = result.support[(result.support < 0.02).all(axis=1)]
-    assert len(inside) == 18
-    gaps = np.linalg.norm(inside[:, None] - inside, axis=2) + np.eye(18)
-    assert gaps.min() > 0.001
-
-
 def test_reproducible_and_threads_change_nothing():
     measures = [clusters(seed, n_points=3000) for seed in range(3)]
     alone = free_support_barycenter(measures, 7, random_state=3)
@@ -185,12 +173,3 @@ def test_events_and_history_tell_of_every_start():
     assert {event.start for event in events} == set(range(6))
     assert (np.diff(found.history) < 0).all() and found.converged
     assert found.history[-1] == min(event.cost for event in events)
-
-
-def test_given_atoms_and_distances_take_smoothed_plans(monkeypatch):
-    monkeypatch.setattr(free_support, "_received_means", None)
-    measures = clouds(0, 10)
-    free_support_barycenter(measures, 2, p=1, random_state=0)
-    free_support_barycenter(measures, 2, init=np.eye(2), random_state=0)
-    with pytest.raises(TypeError):
-        free_support_barycenter(measures, 2, random_state=0)

@@ -57,18 +57,6 @@ def test_both_kernels_smooth_alike(compiled, n_features, temperature):
         assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-10)
 
 
-def test_hot_blocks_are_left_to_matrix_products(compiled, monkeypatch):
-    folded = []
-    fold = type(world.PLAIN).fold
-    monkeypatch.setattr(
-        type(world.PLAIN), "fold", lambda self, *rest: folded.append(self) or fold(self, *rest)
-    )
-    world.Smoothed(_problem(compiled), np.zeros(12), np.full(3000, 1e-4))
-    assert folded == []
-    world.Smoothed(_problem(compiled), np.zeros(12), np.full(3000, 1.0))
-    assert set(folded) == {world.PLAIN}
-
-
 @pytest.fixture
 def boxed_and_plain(compiled, monkeypatch, n_features, n_atoms=150):
     """Return one problem twice: in boxes, and in blocks by the plain loops."""
@@ -141,6 +129,16 @@ def test_every_kernel_gives_the_certified_optimum(small_worth_it, n_features):
     assert abs(result.gap) <= 1e-9 * result.cost
     costs = {2: 0.5720810432721776, 6: 4.756346227925156}  # of POT's network simplex
     assert result.cost == pytest.approx(costs[n_features], rel=1e-10)
+
+
+def test_few_points_do_not_load_numba(monkeypatch):
+    def fail():
+        raise AssertionError("loaded")
+
+    monkeypatch.setattr(choice, "_compiled", fail)
+    assert choice.kernel_for(100) is world.PLAIN
+    with pytest.raises(AssertionError, match="loaded"):
+        choice.kernel_for(10**6)
 
 
 def test_without_numba_the_plain_kernel_serves(monkeypatch):

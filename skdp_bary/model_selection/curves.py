@@ -17,10 +17,7 @@ from ..estimators.kmeans import PrivateKMeans
 from ..estimators.noisy_means import nearest, weighted_kmeans
 from ..exceptions import Estimator, PrivacyWarning, RandomState, check_epsilon, check_integer
 from ..privacy.noise import public_generator
-from ..rows.persons import Chunk, encode_labels
-from ..schema.cells import TableCells
-from ..transport.measures import DiscreteMeasure
-from .trials import AccuracyScore, MisfitScore, learned, released_measure, sliced_distance
+from .trials import score_of
 
 # What noise costs in accuracy: a tool for whoever may see the rows.
 
@@ -137,10 +134,9 @@ def privacy_utility_curve(
 
 def _scorer_of(estimator, scorer, y):
     """Return a function of a fitted estimator, X and y, or raise before anything is fitted."""
-    if scorer is None and not hasattr(estimator, "score"):
-        return _moved_score if MisfitScore.judges(estimator) else _distance_score
-    if scorer == "accuracy" and y is not None and AccuracyScore.judges(estimator):
-        return _taught_score
+    own = scorer is None and not hasattr(estimator, "score")
+    if (own or (scorer == "accuracy" and y is not None)) and (kind := score_of(estimator, scorer)):
+        return kind.on_rows
     if isinstance(scorer, str) and not hasattr(estimator, "predict"):
         raise TypeError(
             f"scorer={scorer!r} needs an estimator with predict, or 'accuracy' a PrivateGenerator "
@@ -148,29 +144,6 @@ def _scorer_of(estimator, scorer, y):
             "scorer=None compares rows that are drawn."
         )
     return check_scoring(estimator, scoring=scorer)
-
-
-def _taught_score(fitted, X, y):
-    """Return the share of rows whose class drawn rows teach."""
-    X = np.asarray(X, dtype=np.float64)
-    classifier = learned(fitted, fitted.domain_, fitted.classes_)
-    return float(np.mean(classifier.codes(X) == encode_labels(y, fitted.classes_, len(X))))
-
-
-def _moved_score(fitted, X, y=None):
-    """Return minus the share of rows that are not where a table expects them."""
-    cells = TableCells(fitted.schema_, fitted._beside())(X)
-    judge = fitted._judge(fitted.n_features_in_)
-    query = judge.query(mixture=fitted.mixture_, total=len(cells))
-    state = query.zeros()
-    query.count(state, Chunk(cells, None, None))
-    return -judge.rows_apart(query, query.blocks(state)[0][0]) / max(len(cells), 1)
-
-
-def _distance_score(fitted, X, y=None):
-    """Return minus the sliced distance of rows to the release."""
-    rows = DiscreteMeasure(np.asarray(X, dtype=np.float64))
-    return -sliced_distance(released_measure(fitted), rows)
 
 
 # How the cost falls with the number of clusters, from one release.

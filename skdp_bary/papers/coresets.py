@@ -212,10 +212,11 @@ def corrected(setting, facts, query, released, last):
         measures.append(DiscreteMeasure(facts.domain.clip(points.reshape(-1, n_features)), weights))
     # These cells are measured: a jump to other ones would have to be measured again, and under
     # Laplace noise what other starts find is noise.
-    measured = last or setting.delta == 0
-    result = setting.search(
-        measures, _means_of_classes(setting, means, light) if measured else None
-    )
+    start = None
+    if last or setting.delta == 0:  # the means of their cells over the classes
+        shares = light / light.sum(axis=1, keepdims=True) * setting.class_weights[:, None]
+        start = (shares[..., None] * means).sum(axis=0) / shares.sum(axis=0)[:, None]
+    result = setting.search(measures, start)
     return guess_of(result, measures, float(np.sqrt(mean_spread)), class_sizes(released))
 
 
@@ -238,13 +239,6 @@ def _spreads(squares, light, heavy, lengths, sd):
     own = np.clip(squares / heavy - lengths, *(bound * mean for bound in _SQUARE_RANGE))
     trust = 1.0 / (1.0 + (2.0 * sd / (heavy * mean)) ** 2)
     return trust * own + (1.0 - trust) * mean, mean
-
-
-def _means_of_classes(setting, means, masses):
-    """Atoms of which each is the mean of its cells over the classes, of shape (n_atoms, d)."""
-    shares = masses / masses.sum(axis=1, keepdims=True)
-    shares = shares * setting.class_weights[:, None]
-    return (shares[..., None] * means).sum(axis=0) / shares.sum(axis=0)[:, None]
 
 
 class ProjectedMethod(PerturbationMethod):

@@ -156,10 +156,6 @@ class CoverQuery(Query):
             [grid.coordinates(row) for grid, row in zip(self.grids, picks, strict=True)]
         )
 
-    def pick_radii(self):
-        """Return the radius at which each of the points was picked."""
-        return np.repeat(np.array(self.radii), self.n_picks)
-
 
 def cover_radii(halfwidths, n_rows, ratio, most):
     """Return the radii of a cover, a public choice: from the smallest that can be counted.
@@ -438,7 +434,12 @@ class Coverage:
         """Pick a grid point with probability proportional to ``exp(rate * mass)``."""
         values, copies = self.offers()
         index = noise.choose(values, rate, copies)
-        return self._place(int(values[index]), noise.uniform_integer(int(copies[index])))
+        value, rank = int(values[index]), noise.uniform_integer(int(copies[index]))
+        if value:
+            return int(self._places(np.flatnonzero(self._covered == value)[rank]))
+        taken = self._places(self._covering())
+        free_before = taken - np.arange(len(taken))
+        return rank + int(np.searchsorted(free_before, rank, side="right"))
 
     def offer(self):
         """Candidates of the next pick."""
@@ -463,14 +464,6 @@ class Coverage:
         """Fine cells, given by their grid points, that no pick has covered."""
         at = places if self._dense else np.searchsorted(self._cells, places)
         return self._own[at] > 0
-
-    def _place(self, value, rank):
-        """Return the grid point of a rank among those that cover the value."""
-        if value:
-            return int(self._places(np.flatnonzero(self._covered == value)[rank]))
-        taken = self._places(self._covering())
-        free_before = taken - np.arange(len(taken))
-        return rank + int(np.searchsorted(free_before, rank, side="right"))
 
     def _places(self, held):
         return held if self._dense else self._held[held]

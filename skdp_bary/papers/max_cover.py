@@ -176,7 +176,8 @@ def ask_picks(setting, facts, frame, halfwidths):
     counts, sd = query.read((yield "cells", query))
     kept = standing_out(setting, counts, sd)
     masses = np.maximum(counts[kept], 0.0)
-    squares = p / (p + 2.0) * cover.pick_radii()[kept] ** 2
+    picked_at = np.repeat(np.array(cover.radii), cover.n_picks)[kept]
+    squares = p / (p + 2.0) * picked_at**2
     within = float(masses @ squares) / max(float(masses.sum()), 1.0)
     within = max(within, float(squares.min()))
     return WeightedPoints(query.used_centers[kept], masses, sd, within), float(counts.sum())

@@ -308,7 +308,14 @@ class ShufflePlan(PublicPlan):
                 "example units=256."
             )
         object.__setattr__(self, "modulus", 1 << bits)
-        object.__setattr__(self, "n_messages", self._find_messages())
+        allowed = self.delta / (self.n_cells * (1.0 + math.exp(self.epsilon)))
+        enough = (n for n in range(3, 200) if self.distance(n) <= allowed)
+        object.__setattr__(self, "n_messages", next(enough, None))
+        if self.n_messages is None:
+            raise ValueError(
+                f"delta must be larger, got {self.delta}: fewer than 200 messages do not reach it. "
+                "Pass for example delta=1e-6, or a larger n_guaranteed."
+            )
 
     @property
     def n_cells(self) -> int:
@@ -336,16 +343,6 @@ class ShufflePlan(PublicPlan):
         """
         distances = shuffle_distance(self.n_max, n_messages, self.modulus)
         return float(distances[self.n_guaranteed - 1 :].max())
-
-    def _find_messages(self):
-        allowed = self.delta / (self.n_cells * (1.0 + math.exp(self.epsilon)))
-        for n_messages in range(3, 200):
-            if self.distance(n_messages) <= allowed:
-                return n_messages
-        raise ValueError(
-            f"delta must be larger, got {self.delta}: fewer than 200 messages do not reach it. "
-            "Pass for example delta=1e-6, or a larger n_guaranteed."
-        )
 
 
 class ShuffleClient:

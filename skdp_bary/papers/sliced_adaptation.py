@@ -131,7 +131,9 @@ def encoded_chunks(network, X):
     """
 
     def chunks():
-        for chunk in X() if callable(X) else _slices_of(X):
+        rows = None if callable(X) else as_numbers(X)
+        starts = () if rows is None else range(0, len(rows), _CHUNK_ROWS)
+        for chunk in X() if callable(X) else (rows[i : i + _CHUNK_ROWS] for i in starts):
             yield encode_rows(network, chunk)
 
     return chunks
@@ -177,11 +179,6 @@ def fixed_image_encoder(
         layers += [convolution, nn.LeakyReLU(0.2)]
         n_channels = n_filters * 2**number
     return nn.Sequential(*layers, nn.Flatten()).requires_grad_(False).eval()
-
-
-def _slices_of(X):
-    X = as_numbers(X)
-    return (X[first : first + _CHUNK_ROWS] for first in range(0, len(X), _CHUNK_ROWS))
 
 
 @contextmanager
@@ -344,8 +341,10 @@ class BatchMethod:
             blocks = _BLOCKS if setting.n_quantiles is None else setting.n_quantiles
             query = ProjectedQuantiles(SliceLattice(facts.domain, directions), n_quantiles=blocks)
             released = yield "batch", RowMapped(RowForward(network[0]), query)
-            sketch = _batch_sketch(query, released, facts)
-            noise_std = sketch.noise_std
+            size = float(facts.size)
+            means = query.means(released.values[-1][0], size)
+            noise_std = float(released.noise_sd[-1] * query.lattice.step / facts.size)
+            sketch = SlicedSketch(means, noise_std, query, size)
             rows = setting.picked(rng)
             latent = network[0](source.X[rows])
             return setting.loss(network[1](latent), rows, SlicedQuantileLoss(sketch), latent)
@@ -354,9 +353,3 @@ class BatchMethod:
         with training.kept_when_interrupted(epochs):
             yield from training.asking(step, epochs, n_steps=n_steps, callback=setting.callback)
         return Adapted(network, training.losses, noise_std)
-
-
-def _batch_sketch(query, released, facts):
-    means = query.means(released.values[-1][0], float(facts.size))
-    noise_std = released.noise_sd[-1] * query.lattice.step / facts.size
-    return SlicedSketch(means, float(noise_std), query, float(facts.size))

@@ -312,9 +312,14 @@ class SlicedNetworkAdapter(
             public = public_generator(self.random_state)
             source = self._train_source(X, codes, len(classes), int(public.integers(1 << 62)))
             setting = setting_of(AdaptationSetting, self, source=source, public=public)
-            adapt = self._by_sketch if self.method == _SKETCH else self._by_batches
             terms = {"unit": ROWS if unit is None else unit, "note": check_text(note, "note")}
-            adapted, self.privacy_, self.sketch_ = adapt(setting, X_target, terms)
+            if self.method == _SKETCH:  # of all private rows, to which the source adapts
+                sliced = self._sliced(source.ball)
+                sliced.fit(encoded_chunks(source.network[0], X_target), **terms)
+                adapted, plan = adapt_to_sketch(setting, sliced), sliced.privacy_
+            else:
+                sliced, (adapted, plan) = None, self._by_batches(setting, X_target, terms)
+            self.privacy_, self.sketch_ = plan, sliced
             self.source_network_ = source.network
             self.radius_ = source.radius
             self.network_ = adapted.network
@@ -391,19 +396,18 @@ class SlicedNetworkAdapter(
             scores = [network(rows).softmax(1) for rows in X.split(_PREDICTED_ROWS)]
         return torch.cat(scores).double().numpy()
 
-    def _by_sketch(self, setting, X, terms):
-        """Release the slices of all private rows, and adapt to them."""
-        sliced = self._sliced(setting.source.ball)
-        sliced.fit(encoded_chunks(setting.source.network[0], X), **terms)
-        return adapt_to_sketch(setting, sliced), sliced.privacy_, sliced
-
     def _by_batches(self, setting, X, terms):
         """Adapt to the slices of batches, which are paid for before the first."""
         plan = self._batched_plan(len(X))
         noise = noise_generator(self.random_state)
         desk = BatchDesk(X, plan, noise, partial(self._charge, plan, noise.seeded, X, **terms))
         if noise.seeded:
-            self._warn_that_noise_is_seeded()
+            warnings.warn(
+                "random_state is given, so the noise can be reproduced and the releases are "
+                "seeded, not private. Leave random_state=None for anything that is published.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
         desk.pay()
         # facts for the conversation about batches of features
         facts = Facts(
@@ -419,7 +423,7 @@ class SlicedNetworkAdapter(
             mechanisms={step.name: step.mechanism for step in plan.steps},
         )
         adapted = desk.answer(_METHOD.questions(setting, facts))
-        return adapted, self._as_searched(plan), None
+        return adapted, self._as_searched(plan)
 
     def _charge(self, plan, seeded, X, unit, note):
         if self.accountant is not None:
@@ -485,11 +489,3 @@ class SlicedNetworkAdapter(
             latent = torch.cat([network[0](rows) for rows in X.split(_PREDICTED_ROWS)])
             radius = _MARGIN * float(latent.norm(dim=1).quantile(_QUANTILE))
         return Source(X, codes, network, n_latent, max(radius, 1e-6), seed + 1)
-
-    def _warn_that_noise_is_seeded(self):
-        warnings.warn(
-            "random_state is given, so the noise can be reproduced and the releases are seeded, "
-            "not private. Leave random_state=None for anything that is published.",
-            PrivacyWarning,
-            stacklevel=4,
-        )

@@ -106,8 +106,16 @@ def _sketches_state(sketches, directions):
     Directions that have a name follow from it and two numbers; others are kept.
     """
     query = sketches[0].query
+    domain = query.lattice.domain
+    if isinstance(domain, Box):
+        shape = {"kind": "box", "low": _tensor(domain.low), "high": _tensor(domain.high)}
+    elif isinstance(domain, Ball):
+        shape = {"kind": "ball", "center": _tensor(domain.center), "radius": float(domain.radius)}
+    else:
+        told = f"bounds must be a Box or a Ball for a state to be written, got {domain!r}."
+        raise ValueError(told)
     return {
-        "domain": _domain_state(query.lattice.domain),
+        "domain": shape,
         "directions": directions if isinstance(directions, str) else _tensor(directions),
         "n_directions": query.lattice.n_directions,
         "n_min": None if query.n_min is None else list(query.n_min),
@@ -138,14 +146,6 @@ def _restore_sketches(state):
     )
     numbers = zip(quantiles, state["noise_std"], state["persons"], strict=True)
     return [SlicedSketch(block, noise_std, query, persons) for block, noise_std, persons in numbers]
-
-
-def _domain_state(domain):
-    if isinstance(domain, Box):
-        return {"kind": "box", "low": _tensor(domain.low), "high": _tensor(domain.high)}
-    if isinstance(domain, Ball):
-        return {"kind": "ball", "center": _tensor(domain.center), "radius": float(domain.radius)}
-    raise ValueError(f"bounds must be a Box or a Ball for a state to be written, got {domain!r}.")
 
 
 def _tensor(array):
@@ -438,7 +438,8 @@ accountant
         """
         check_is_fitted(self)
         n_epochs = check_integer(n_epochs, "n_epochs", low=0)
-        self._training.set_learning_rate(self.learning_rate)
+        for group in self._training.optimizer.param_groups:
+            group["lr"] = self.learning_rate
         step = self._step_of(SlicedQuantileLoss(self).to(self.device))
         with self._training.kept_when_interrupted(n_epochs):
             self._training.run(

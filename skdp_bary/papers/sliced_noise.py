@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -293,7 +294,13 @@ def calibrate_sigma(
     diameter = check_real(diameter, "diameter", low=0.0, open_low=True)
     law = _find_law(n_features, n_projections, directions, direction_privacy)
     setting = _check_setting(1.0, sampling_rate, n_steps)
-    sigma = _smallest_sigma(law, setting[1:], epsilon, delta)
+    sampling, mu = setting[1:], gaussian_mu(epsilon, delta)
+    if isinstance(law, FixedLaw) and sampling[0] == 1.0:
+        sigma = math.sqrt(law.value * sampling[1]) / mu * (1.0 + _MARGIN)
+    else:  # on a coarse grid first: being rounded up, it ends above the answer and close to it
+        search, high = partial(_search, law, sampling, epsilon, delta), math.sqrt(law.mean) / mu
+        rough, _ = search(high, 1.3, (_COARSE_ATOMS, _COARSE_STEP))
+        _, sigma = search(rough, 1.03, (_ATOMS, _STEP))
     return _round_up(Fraction(sigma) * Fraction(diameter))
 
 
@@ -312,17 +319,6 @@ def _find_law(n_features, n_projections, directions, direction_privacy):
             f"over directions that nobody has seen yet, got {direction_privacy!r}."
         )
     return law
-
-
-def _smallest_sigma(law, sampling, epsilon, delta):
-    """Search on a coarse grid first: being rounded up, it ends above the answer and close to it."""
-    if isinstance(law, FixedLaw) and sampling[0] == 1.0:
-        mu = gaussian_mu(epsilon, delta)
-        return math.sqrt(law.value * sampling[1]) / mu * (1.0 + _MARGIN)
-    high = math.sqrt(law.mean) / gaussian_mu(epsilon, delta)
-    rough, _ = _search(law, sampling, epsilon, delta, high, 1.3, (_COARSE_ATOMS, _COARSE_STEP))
-    _, sigma = _search(law, sampling, epsilon, delta, rough, 1.03, (_ATOMS, _STEP))
-    return sigma
 
 
 def _search(law, sampling, epsilon, delta, start, factor, grid):

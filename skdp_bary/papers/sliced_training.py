@@ -406,11 +406,6 @@ class Training:
         self.rng_state = torch.Generator().manual_seed(seed).get_state()
         self.losses = []
 
-    def set_learning_rate(self, learning_rate):
-        """Go on with another learning rate."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
-
     def run(self, step, n_epochs, **settings):
         """Train for more epochs on what is public by now.
 
@@ -423,7 +418,12 @@ class Training:
         **settings
             See `asking`.
         """
-        for _ in self.asking(_without_questions(step), n_epochs, **settings):
+
+        def conversation(rng):
+            yield from ()  # a step that asks nothing
+            return step(rng)
+
+        for _ in self.asking(conversation, n_epochs, **settings):
             pass
 
     def asking(self, step, n_epochs, *, n_steps, callback=None, patience=None, after_epoch=None):
@@ -457,7 +457,8 @@ class Training:
                 event = TrainingEvent(len(self.losses), last, self.losses[-1], seconds)
                 if callback is not None and callback(event) is True:
                     return
-                if patience is not None and self._has_stalled(patience):
+                best = min(range(len(self.losses)), key=self.losses.__getitem__)
+                if patience is not None and len(self.losses) - 1 - best >= patience:
                     return
         finally:
             self.network.eval()
@@ -494,10 +495,6 @@ class Training:
             total += float(loss.detach())
         return total / n_steps
 
-    def _has_stalled(self, patience):
-        best = min(range(len(self.losses)), key=self.losses.__getitem__)
-        return len(self.losses) - 1 - best >= patience
-
     def state(self):
         """Return everything that the next epoch depends on, of plain types and tensors."""
         return {
@@ -514,16 +511,6 @@ class Training:
         self.rng_state = state["rng"]
         self.losses = list(state["losses"])
         self.network.eval()
-
-
-def _without_questions(step):
-    """Return the conversation of a step that asks nothing."""
-
-    def conversation(rng):
-        yield from ()
-        return step(rng)
-
-    return conversation
 
 
 def seeded_network(make, seed):

@@ -1,6 +1,7 @@
 """What a fit accepts, keeps, draws and is charged for."""
 
 import copy
+import itertools
 import math
 import pickle
 import struct
@@ -22,7 +23,6 @@ from ..privacy.filters import LARGEST_EPSILON
 from ..privacy.mechanisms import ADD_REMOVE, gaussian_delta
 from ..privacy.plans import Step
 from .hostile import (
-    DELTAS,
     default_setting,
     feature_counts,
     is_unfitted,
@@ -115,7 +115,15 @@ def check_fresh_noise(estimator):
             not all(_equal(released[0], other) for other in released[1:]),
             "Fits with random_state=None released the same numbers again and again.",
         )
-        _require_noise([record for records in runs for record in records])
+        noisy = [  # what should have noise differs from the exact answers
+            answer != value
+            for record in itertools.chain(*runs)
+            if not (found := record.released).query.picks
+            for answer, value, scale in zip(record.exact, found.values, found.scales, strict=True)
+            if scale > 0
+        ]
+        moved, drawn = sum(int(each.sum()) for each in noisy), sum(each.size for each in noisy)
+        require(moved > 0.5 * drawn, f"Only {moved} of {drawn} released numbers have noise.")
 
 
 def check_seeded_noise_is_marked(estimator):
@@ -191,22 +199,6 @@ def _equal(first, second):
     return ours == theirs
 
 
-def _require_noise(records):
-    """The numbers that should have noise differ from the exact answers."""
-    moved = drawn = 0
-    for record in records:
-        released = record.released
-        if released.query.picks:
-            continue
-        for answer, value, scale in zip(
-            record.exact, released.values, released.scales, strict=True
-        ):
-            if scale > 0:
-                drawn += answer.size
-                moved += int((answer != value).sum())
-    require(moved > 0.5 * drawn, f"Only {moved} of {drawn} released numbers have noise on them.")
-
-
 # Checks that what is drawn is what was charged, once, before the first draw.
 
 _MANY = 9  # numbers of features
@@ -219,7 +211,12 @@ def check_drawn_noise_adds_up_to_the_charge(estimator):
     Where there are many numbers of features the relations take turns: with either noise, each
     meets every third of them.
     """
-    for candidate, counts in _feature_counts_in_turns(settings(estimator)):
+    candidates = settings(estimator)
+    for candidate in candidates:
+        counts = feature_counts(candidate)
+        if len(counts) > _MANY:
+            alike = [other for other in candidates if other.delta == candidate.delta]
+            counts = counts[alike.index(candidate) :: len(alike)]
         for n_features in counts:
             arguments = make_arguments(candidate, 8, n_features=n_features)
             accountant = with_budget(candidate)[1]
@@ -362,15 +359,6 @@ def check_pickled_copies_refuse(estimator):
         require(is_unfitted(copied), "A refused copy left fitted attributes behind.")
         charged.fit(**arguments)
     require(len(accountant.entries) == 1, "The copy of a budget spent from it.")
-
-
-def _feature_counts_in_turns(candidates):
-    """Yield settings and the numbers of features that each tries, which share out many."""
-    for delta in DELTAS:
-        alike = [candidate for candidate in candidates if candidate.delta == delta]
-        for turn, candidate in enumerate(alike):
-            counts = feature_counts(candidate)
-            yield candidate, counts[turn :: len(alike)] if len(counts) > _MANY else counts
 
 
 def _worst(cases, scales, power):

@@ -200,19 +200,14 @@ def _replacing(estimator, base):
         light = Part(parts["high corner"].rows, [0], [0.0])
         data, neighbor = (_with(estimator, base, part) for part in (light, parts["high corner"]))
         yield Pair("weight 0 becomes 4", data, neighbor, "becomes heavy")
-    if estimator.neighbors == REPLACE_ANY and public_classes(estimator) is not None:
-        yield from _changing_label(estimator, base)
-
-
-def _changing_label(estimator, base):
+    if estimator.neighbors != REPLACE_ANY or public_classes(estimator) is None:
+        return
     last = len(public_classes(estimator)) - 1
-    old = dict(_parts(estimator, _kind(base)))
-    for name, part in _parts(estimator, _kind(base), label=last, other_label=last):
-        data, neighbor = _with(estimator, base, old[name]), _with(estimator, base, part)
+    for name, part in _parts(estimator, kind, label=last, other_label=last):
+        data, neighbor = _with(estimator, base, parts[name]), _with(estimator, base, part)
         yield Pair(f"{name} changes its label", data, neighbor, "changes its label", (name,))
-    data = _with(estimator, base, old["low corner"])
-    opposite = Part(old["high corner"].rows, [last] * len(part.labels), part.weights)
-    neighbor = _with(estimator, base, opposite)
+    opposite = Part(parts["high corner"].rows, [last] * len(part.labels), part.weights)
+    data, neighbor = (_with(estimator, base, end) for end in (parts["low corner"], opposite))
     yield Pair("label and row change", data, neighbor, "changes label and row")
 
 

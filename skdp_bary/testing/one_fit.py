@@ -70,7 +70,9 @@ def check_not_covered_field(estimator):
     named = {word for word in words if word not in ("and", "none", "None")}
     missing = {name for name in named if not callable(getattr(type(estimator), name, None))}
     require(not missing, f"The field Not covered names {sorted(missing)}, which are no methods.")
-    unnamed = _methods_on_rows(type(estimator)) - named
+    methods = inspect.getmembers(type(estimator), inspect.isfunction)
+    on_rows = {name for name, each in methods if "X" in inspect.signature(each).parameters}
+    unnamed = {name for name in on_rows - named if name != "fit" and not name.startswith("_")}
     require(not unnamed, f"{sorted(unnamed)} take rows but are not named under Not covered.")
 
 
@@ -81,18 +83,6 @@ def _require_relation(estimator, relation):
         run.plan.relation == relation,
         f"A fit that should speak about {relation!r} speaks about {run.plan.relation!r}.",
     )
-
-
-def _methods_on_rows(cls):
-    found = set()
-    for name, method in inspect.getmembers(cls, callable):
-        if name.startswith("_") or name in ("fit", "set_params", "get_params"):
-            continue
-        if not inspect.isfunction(method) or name.startswith("set_"):
-            continue
-        if "X" in inspect.signature(method).parameters:
-            found.add(name)
-    return found
 
 
 # One fit of every setting, seen from all sides: ledger, draws, parameters and documents.
@@ -159,7 +149,10 @@ def check_one_fit(estimator):
         require(drawn == expected, f"Drawn noise is {drawn}, but the releases state {expected}.")
         same = all(np.array_equal(d.noise, s.noise) for d, s in zip(draws, stated, strict=True))
         require(same, "What was added to the exact answers is not the noise that was drawn.")
-        _require_charge(fitted, accountant.entries, quote.plan)
+        spent = [(entry.who, entry.epsilon, entry.delta) for entry in accountant.entries]
+        expected = [(type(fitted).__name__, fitted.epsilon, fitted.delta)]
+        require(spent == expected, f"A fit should be charged {expected}, was charged {spent}.")
+        require(quote.plan == fitted.privacy_, "The quoted plan is not the plan that was fitted.")
         require(paid, "A fit drew no noise from the noise generator.")
         require(all(paid), "Noise was drawn before the fit was charged.")
         after = fitted.get_params(deep=False)
@@ -183,14 +176,6 @@ def _stated_draws(records):
         ):
             if scale > 0:
                 yield Draw(sampler, scale, exact_block.shape, values - exact_block)
-
-
-def _require_charge(fitted, entries, quoted):
-    """One entry: what the parameters, the plan and the quote say."""
-    spent = [(entry.who, entry.epsilon, entry.delta) for entry in entries]
-    expected = [(type(fitted).__name__, fitted.epsilon, fitted.delta)]
-    require(spent == expected, f"A fit should be charged {expected}, was charged {spent}.")
-    require(quoted == fitted.privacy_, "The quoted plan is not the plan that was fitted.")
 
 
 def _require_released_field(estimator, found):
@@ -274,21 +259,16 @@ def _walk(value, path, seen):
             yield from _walk(item, f"{path}[{i}]", seen)
     else:
         yield f"{path}.type", type(value).__qualname__
-        for name, item in _contents(value):
+        held = dict(getattr(value, "__dict__", {}))  # attributes, wherever they are kept
+        if is_dataclass(value) and not isinstance(value, type):
+            held |= {f.name: getattr(value, f.name) for f in fields(value)}
+        for cls in type(value).__mro__:
+            slots = cls.__dict__.get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if hasattr(value, name):
+                    held[name] = getattr(value, name)
+        for name, item in held.items():
             yield from _walk(item, f"{path}.{name}", seen)
-
-
-def _contents(value):
-    """Return the attributes of an object, wherever they are kept."""
-    found = dict(getattr(value, "__dict__", {}))
-    if is_dataclass(value) and not isinstance(value, type):
-        found |= {f.name: getattr(value, f.name) for f in fields(value)}
-    for cls in type(value).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(value, name):
-                found[name] = getattr(value, name)
-    return found.items()
 
 
 def _same(first, second):

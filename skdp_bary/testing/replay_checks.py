@@ -246,8 +246,13 @@ def worst_pairs(estimator, kind, query):
         yield from parted_pairs(estimator, kind, query)
         return
     if isinstance(query, FeaturesOf) and isinstance(query.query, ProjectedHistogram):
-        for pair in crowded_pairs(estimator, kind, query.query):
-            yield Pair(pair.name, *(_before_map(query, end) for end in (pair.data, pair.neighbor)))
+        maps = query.features
+        for pair in crowded_pairs(estimator, kind, query.query):  # of mapped features
+            ends = (
+                end | {"X": maps.center + maps.scale * (end["X"] @ query.components)}
+                for end in (pair.data, pair.neighbor)
+            )
+            yield Pair(pair.name, *ends)
         return
     places = worst_rows(query)
     if estimator.neighbors == ADD_REMOVE:
@@ -367,8 +372,14 @@ def _probed(query, n_features):
     rng = np.random.default_rng(0)
     sizes = rng.choice([0.1, 0.5, 1.0, 2.0, 5.0], size=(_PROBED_ROWS, 1))
     rows = sizes * rng.normal(size=(_PROBED_ROWS, n_features))
-    answers = np.stack([_answer_about(query, row) for row in rows])
-    found = []
+    answers, found = [], []
+    for row in rows:  # its contribution to the blocks, each relative to its noise
+        state = query.zeros()
+        query.count(state, Chunk(row[None], None, None))
+        blocks = query.blocks(state)
+        weights = query.weights() or (1.0,) * len(blocks)
+        scaled = [b.ravel() / w for b, w in zip(blocks, weights, strict=True)]
+        answers.append(np.concatenate(scaled).astype(np.float64))
     for order in (1, 2):
         found.append((rows[np.linalg.norm(answers, order, axis=1).argmax()], 0))
         apart = cdist(answers, answers, "minkowski", p=order)
@@ -378,22 +389,6 @@ def _probed(query, n_features):
             found += [(rows[place], part) for place in pair]
             apart[list(pair)] = apart[:, list(pair)] = -1.0
     return found
-
-
-def _before_map(query, arguments):
-    """Return arguments of ``fit`` whose rows have the given rows as mapped features."""
-    maps = query.features
-    return arguments | {"X": maps.center + maps.scale * (arguments["X"] @ query.components)}
-
-
-def _answer_about(query, row):
-    """Contribution of one row to the blocks, each relative to its noise."""
-    state = query.zeros()
-    query.count(state, Chunk(row[None], None, None))
-    blocks = query.blocks(state)
-    weights = query.weights() or (1.0,) * len(blocks)
-    scaled = [b.ravel() / w for b, w in zip(blocks, weights, strict=True)]
-    return np.concatenate(scaled).astype(np.float64)
 
 
 # Neighbors for questions about slices: one person leaves a crowd at the other end of the domain.
@@ -453,18 +448,13 @@ def parted_pairs(estimator, kind, query):
 def _ends(lattice):
     """Yield opposite points of the domain: its corners, and two ends of some lines."""
     lattice = lattice.slices if isinstance(lattice, UnitPlanes) else lattice
-    scaled = isinstance(lattice, UnitSlices)
-    for ends in _ends_of_lattice(lattice):
-        yield tuple(map(lattice.unscaled, ends)) if scaled else ends
-
-
-def _ends_of_lattice(lattice):
     domain, directions = lattice.domain, lattice.directions
-    yield domain.low, domain.high
     widest = np.linalg.svd(directions, full_matrices=False)[0][:, 0]
     along = directions.sum(axis=1)
-    for line in (widest, along / np.linalg.norm(along)):
-        yield domain.center - domain.radius * line, domain.center + domain.radius * line
+    reaches = (domain.radius * line for line in (widest, along / np.linalg.norm(along)))
+    found = [(domain.low, domain.high), *((domain.center - r, domain.center + r) for r in reaches)]
+    for ends in found:
+        yield tuple(map(lattice.unscaled, ends)) if isinstance(lattice, UnitSlices) else ends
 
 
 def _crowd(kind, classes, places, labels, row, label):

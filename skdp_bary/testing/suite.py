@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sklearn.base import clone
@@ -137,34 +138,29 @@ def check_empirical_loss(
     >>> max(report.epsilon for report in reports) <= 1.0
     True
     """
-    candidates = settings(estimator)
-    return [
-        _audit(candidate, n_runs, 1.0 - 1e-3 / len(candidates), callback)
-        for candidate in candidates
-    ]
 
-
-def _audit(estimator, n_runs, confidence, callback):
-    seeded = clone(estimator).set_params(random_state=0)
-
-    def realized(pair):
+    def realized(seeded, pair):
         return sum(step.realized for step in replay(seeded, pair.data, pair.neighbor).steps)
 
-    pair = max(hostile_pairs(estimator, "rows"), key=realized)
-    report = epsilon_lower_bound(
-        estimator,
-        pair.data,
-        pair.neighbor,
-        n_runs=n_runs,
-        delta=estimator.delta,
-        confidence=confidence,
-        random_state=0,
-        callback=callback,
-    )
-    require(
-        report.epsilon <= estimator.epsilon,
-        f"{n_runs} runs show a loss of at least {report.epsilon:.3f}, more than epsilon="
-        f"{estimator.epsilon} ({estimator.neighbors!r}, delta={estimator.delta}, when {pair.name}, "
-        f"event: {report.event}).",
-    )
-    return report
+    candidates, reports = settings(estimator), []
+    for candidate in candidates:
+        seeded = clone(candidate).set_params(random_state=0)
+        pair = max(hostile_pairs(candidate, "rows"), key=partial(realized, seeded))
+        report = epsilon_lower_bound(
+            candidate,
+            pair.data,
+            pair.neighbor,
+            n_runs=n_runs,
+            delta=candidate.delta,
+            confidence=1.0 - 1e-3 / len(candidates),
+            random_state=0,
+            callback=callback,
+        )
+        require(
+            report.epsilon <= candidate.epsilon,
+            f"{n_runs} runs show a loss of at least {report.epsilon:.3f}, more than epsilon="
+            f"{candidate.epsilon} ({candidate.neighbors!r}, delta={candidate.delta}, when "
+            f"{pair.name}, event: {report.event}).",
+        )
+        reports.append(report)
+    return reports

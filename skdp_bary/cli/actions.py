@@ -155,7 +155,7 @@ _RELEASES = {  # estimator, words, content of a file, endings of its name
 }
 
 
-# The command that tells whether two private tables, or two released sketches, have one law.
+# The command that tells whether two private tables, or sketches, have the same distribution.
 
 _COHORTS = ("first", "second")
 
@@ -212,7 +212,7 @@ def _in_numbers(result):
     low, high = result.interval
     return (
         f"two-sample test: p={result.pvalue:.4g}\n"
-        f"distance={result.distance:.4g}, 95 % interval {low:.4g} to {high:.4g} (0: one law; at "
+        f"distance={result.distance:.4g}, 95 % interval {low:.4g} to {high:.4g} (0: equal; at "
         "most 1.41; 0 is in the interval exactly if p is above 0.05)"
     )
 

@@ -127,12 +127,12 @@ wanted, by skdp-bary compare. Two sketches can be compared that have the same --
   skdp-bary sketch april.csv --columns x y --bounds 0 1 --ledger budget.db --out april.npz
   skdp-bary compare march.npz april.npz
 
-compare: whether two private tables have one law
-Print the p-value of a test whether two private tables are samples of one law, and how far apart
-their laws are, with an interval. One charge pays for both tables, and an id that is in both of them
-is one person. Less is needed where --n-min is known, or with --neighbors replace_one, where the
-sizes of the tables are public. Two sketches, .npz files of skdp-bary sketch, are compared at no
-cost and without other options.
+compare: whether two private tables have the same distribution
+Print the p-value of a test whether two private tables come from the same distribution, and how far
+apart the distributions are, with an interval. One charge pays for both tables, and an id that is in
+both of them is one person. Less is needed where --n-min is known, or with --neighbors replace_one,
+where the sizes of the tables are public. Two sketches, .npz files of skdp-bary sketch, are compared
+at no cost and without other options.
   skdp-bary compare north.csv south.csv --columns age weight --groups patient \
       --bounds age=0:120 weight=0:300 --ledger budget.db
   skdp-bary compare march.npz april.npz

@@ -405,7 +405,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     def count_persons(self, *, return_std: bool = False) -> float | tuple[float, float]:
         """Return about how many people are on the map, from the noisy masses as released.
 
-        Unlike `total_` it is drawn to nothing, and may be below 0 where there are few.
+        Unlike `total_` it is not shrunk, and may be below 0 where there are few.
 
         Parameters
         ----------

@@ -270,7 +270,10 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
         """
         text = json.dumps(self.to_geojson(**about), allow_nan=False)
         if not overwrite and Path(path).exists():
-            raise FileExistsError(f"{path} is there already. Pass overwrite=True to replace it.")
+            raise FileExistsError(
+                f"path must be a new file, got {str(path)!r}, which exists. Pass overwrite=True to "
+                "replace it, or another name: saving again is not charged."
+            )
         with Path(path).open("w" if overwrite else "x", encoding="utf-8") as file:
             file.write(text)
 

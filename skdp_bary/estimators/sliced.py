@@ -276,7 +276,8 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             Fitted with the same directions and number of quantiles, or this estimator itself with
             another label. A copy of one release is rejected.
         label, other_label : object, default=None
-            The distributions that are compared; may be left out where there is only one.
+            Which of `classes_` of this estimator, and of the other, are compared, such as
+            ``label="north", other_label="south"``. None where ``classes=None``.
         return_std : bool, default=False
             Whether to return the standard error too.
 

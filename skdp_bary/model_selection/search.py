@@ -54,6 +54,7 @@ _MORE_IS_BETTER = (
     "finds the largest number, blurred by noise, and is paid for all the same. Fix the number by "
     "what is known in public, or read a whole curve off one release with choose_n_clusters."
 )
+_SCORING = "That needs a PrivateGenerator; leave scoring=None for all others."
 _NUMBERS_OF_POINTS = frozenset({"n_clusters", "n_atoms"})
 
 
@@ -194,7 +195,7 @@ class PrivateSearchCV(
         "trials": Option(("logarithmic", "geometric", "poisson")),
         "mean_trials": Number(1.0 + 1e-6, 1e6) | None,
         "score_share": Number(1e-6, 1.0 - 1e-6),
-        "scoring": Option(("accuracy",)) | None,
+        "scoring": Option(("accuracy",), _SCORING) | None,
     } | {name: PRIVACY_RULES[name] for name in ("epsilon", "delta", "accountant", "random_state")}
 
     def __init__(

@@ -90,6 +90,12 @@ def search_parts(estimator, scoring=None):
     public = Pipeline(estimator.steps[:-1]) if len(estimator.steps) > 1 else None
     steps = [] if public is None else walk_steps("", public)
     for path, step, form in steps:
+        if isinstance(step, BasePrivateEstimator):
+            raise ValueError(
+                f"estimator must have no private step before its last one, got {path!r}, which "
+                "every trial would charge. Search in the last step: make_pipeline("
+                f"{type(step).__name__}(...), PrivateSearchCV(...)) charges both once."
+            )
         fault = public_fault(step, form)
         if fault is not None:
             raise ValueError(
@@ -117,7 +123,10 @@ def _check_private(estimator, scoring):
             f"scored, got {estimator!r}."
         )
     if score_of(estimator, scoring) is None:
-        raise TypeError(f"scoring={scoring!r} needs a PrivateGenerator, got {estimator!r}.")
+        raise TypeError(
+            f"scoring must be None for {type(estimator).__name__}, got {scoring!r}, which needs a "
+            "PrivateGenerator. Pass scoring=None, which scores by distances."
+        )
     if estimator.accountant is not None:
         raise ValueError("Give the accountant to the search: it is charged once for all fits.")
     if estimator.get_params(deep=False).get("bounds", ()) is None:

@@ -129,7 +129,7 @@ def differing_terms(stored, raised, terms, where):
 # The entries of a budget as a table, in plain text and in HTML.
 
 _COLUMNS = ("time", "who", "unit", "part", "epsilon", "delta", "note")
-_WIDEST = 40
+_WIDEST, _WIDEST_NOTE = 40, 80
 # also marks that turn the direction of text, and halves of pairs that nothing can print
 _CONTROL = re.compile(
     "[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -168,12 +168,16 @@ def html_table(title, entries, closing):
 
 
 def _cells(entry):
-    who = shown(" ".join(entry.who.split()))
-    if len(who) > _WIDEST:
-        who = who[: _WIDEST - 3] + "..."
+    who = _cut(shown(" ".join(entry.who.split())), _WIDEST)
     note = "; ".join(filter(None, [_KINDS[entry.kind], shown(entry.note)]))
     amounts = in_digits(entry.epsilon), in_digits(entry.delta)
-    return (entry.time, who, shown(entry.unit), shown(entry.part), *amounts, note)
+    unit, part = shown(entry.unit), shown(entry.part)
+    return (entry.time, who, unit, part, *amounts, _cut(note, _WIDEST_NOTE))
+
+
+def _cut(text, widest):
+    """Return a text of at most so many letters; the entry itself has all of them."""
+    return text if len(text) <= widest else text[: widest - 3] + "..."
 
 
 # A chain of hashes through the entries of a ledger, so that changed or missing ones are found.

@@ -20,7 +20,9 @@ from skdp_bary import (
     PrivateDomainAdapter,
     PrivateEMDHeatmap,
     PrivateGenerator,
+    PrivateKMeans,
     PrivateMeasure,
+    PrivateStandardScaler,
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
@@ -405,11 +407,37 @@ def test_the_noise_of_right_answers_is_that_of_one_person(relation, monkeypatch)
     assert scores
 
 
+def test_private_steps_go_before_a_search_and_not_into_it():
+    X, budget = crosses(60)[0], BudgetAccountant(9.0)
+    scaler = PrivateStandardScaler(1.0, bounds=(0, 1), clip=3, accountant=budget)
+    kmeans = PrivateKMeans(2, bounds=(-3, 3), n_hint=60)
+    inside = make_pipeline(scaler, kmeans)
+    search = PrivateSearchCV(inside, {"privatekmeans__n_init": [1, 2]}, accountant=budget)
+    with pytest.raises(
+        ValueError, match=r"no private step before its last one.*Search in the last"
+    ):
+        search.fit(X)
+    assert budget.entries == ()
+    search = PrivateSearchCV(kmeans, {"n_init": [1, 2]}, epsilon=5.0, accountant=budget)
+    make_pipeline(scaler, search).fit(X)
+    assert [entry.epsilon for entry in budget.entries] == [1.0, 5.0]
+
+
+@pytest.mark.parametrize("scoring", ["silhouette", "accuracy"])
+def test_a_scoring_that_clusters_do_not_have_is_refused_with_what_to_pass(scoring):
+    kmeans = PrivateKMeans(2, bounds=(0, 1))
+    search = PrivateSearchCV(kmeans, {"n_init": [1, 2]}, epsilon=1.0, scoring=scoring)
+    with pytest.raises((TypeError, ValueError), match="scoring must be .*scoring=None"):
+        search.fit(crosses(60)[0])
+
+
 def test_right_answers_need_labels():
     X, y = crosses(60)
     budget = BudgetAccountant(9.0, 1e-6)
     search = taught(accountant=budget)
-    with pytest.raises(TypeError, match="scoring='accuracy' needs a PrivateGenerator"):
+    with pytest.raises(
+        TypeError, match="got 'accuracy', which needs a PrivateGenerator. Pass scoring=None"
+    ):
         search.set_params(estimator=PrivateMeasure(bounds=(0, 1))).fit(X)
     search.set_params(estimator=PrivateGenerator(bounds=(0, 1)))
     with pytest.raises(ValueError, match="two classes at least, and y"):

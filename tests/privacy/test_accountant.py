@@ -290,6 +290,14 @@ class TestBadInput:
             check_accountant(1.0)
 
 
+def test_long_notes_are_printed_cut_and_kept_whole():
+    budget, note = BudgetAccountant(1.0), "why " * 500
+    budget.spend(0.1, who="survey", note=note)
+    for text in (str(budget), budget._repr_html_()):
+        assert "why why" in text and "..." in text and len(text) < 1000
+    assert budget.entries[0].note == note
+
+
 def test_repr_tells_the_ceiling(tmp_path):
     accountant = BudgetAccountant(1.0, ledger=tmp_path / "budget.db")
     assert repr(accountant) == (

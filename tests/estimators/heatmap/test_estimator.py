@@ -173,7 +173,7 @@ def test_geojson(fitted):
 def test_geojson_files_are_not_replaced_unasked(fitted, tmp_path):
     path = tmp_path / "map.geojson"
     fitted.save_geojson(path, period="2026-05", unit="person")
-    with pytest.raises(FileExistsError, match="overwrite=True"):
+    with pytest.raises(FileExistsError, match="overwrite=True.* saving again is not charged"):
         fitted.save_geojson(path)
     about = {"period": "2026-05", "unit": "person"}
     assert json.loads(path.read_text()) == fitted.to_geojson(**about)

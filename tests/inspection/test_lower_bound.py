@@ -13,6 +13,8 @@ from tests.cases import every
 from tests.world import _log_ratio, lowest_bit, noise_generator
 
 X = np.random.default_rng(0).random((20, 2))
+
+
 SMALL = PrivateMeasure(bounds=(0, 1), depth=1, n_hint=20)
 
 
@@ -30,11 +32,6 @@ def exact_laplace(data, rng):
     return 0.1 * (data + int(noise))
 
 
-def narrow_laplace(data, rng):
-    p = 1 - math.exp(-2.0)
-    return data + rng.geometric(p) - rng.geometric(p)
-
-
 def gaussian_vector(data, rng):
     """Rounded so that the low bits tell nothing; mu = 1, so epsilon(1e-3) is about 3.3."""
     return np.round(100 * (np.full(16, data / 4.0) + rng.normal(size=16)))
@@ -44,11 +41,6 @@ def test_correct_mechanisms_stay_below_their_epsilon():
     for mechanism in (integer_laplace, exact_laplace):
         report = epsilon_lower_bound(mechanism, 0, 1, n_runs=6000, random_state=0)
         assert 0.8 < report.epsilon <= 1.0
-
-
-def test_half_the_noise_is_found_out():
-    report = epsilon_lower_bound(narrow_laplace, 0, 1, n_runs=6000, random_state=0)
-    assert 1.0 < report.epsilon <= 2.0
 
 
 def test_low_bits_separate_float_noise_and_not_ours():
@@ -71,33 +63,11 @@ def test_delta_is_subtracted():
     assert bounds[2] < 0.8
 
 
-def test_directions_find_what_no_single_number_shows():
-    report = epsilon_lower_bound(gaussian_vector, 0, 1, n_runs=4000, random_state=0)
-    assert "combination" in report.event
-
-
-def test_an_exact_answer_has_as_much_loss_as_the_runs_can_show():
-    report = epsilon_lower_bound(lambda data, rng: data, 0, 1, n_runs=2000)
-    assert report.epsilon > 4.5
-    assert {report.hits, report.neighbor_hits} == {0, 1000} and report.n_trials == 1000
-
-
 def test_outputs_of_changing_length_are_told_apart_by_it():
     def leaky(data, rng):
         return np.zeros(3 + data)
 
     assert epsilon_lower_bound(leaky, 0, 1, n_runs=400).epsilon > 2.0
-
-
-def test_coverage_of_the_bound():
-    """With confidence 0.8 at most a fifth of the bounds may be too high, here for the true loss."""
-    wrong = 0
-    for seed in range(60):
-        report = epsilon_lower_bound(
-            integer_laplace, 0, 1, n_runs=300, confidence=0.8, random_state=seed
-        )
-        wrong += report.epsilon > 1.0
-    assert wrong <= 12
 
 
 def test_limits_are_those_of_clopper_and_pearson():

@@ -54,22 +54,6 @@ def test_worker_processes_never_fit_for_free_on_a_budget_in_memory(accountant):
     assert told.startswith("Give the accountant a file")
 
 
-def test_a_copy_that_is_asked_to_spend_is_not_said_to_be_used_up(accountant):
-    copied = pickle.loads(pickle.dumps(measure(accountant)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(ReadOnlyLedgerError):
-            copied.fit(X)
-
-
-@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-def test_worker_processes_never_fit_for_free_when_errors_become_scores(accountant):
-    search = GridSearchCV(measure(accountant), GRID, cv=2, n_jobs=2)
-    with pytest.raises(ValueError, match="All the 6 fits failed"):
-        search.fit(X)
-    assert spent(accountant) == (0, 0.0)
-
-
 def test_a_search_beyond_the_budget_spends_what_fits_and_says_so():
     accountant = BudgetAccountant(epsilon=0.4)
     search = GridSearchCV(measure(accountant), GRID, cv=2, refit=False)

@@ -6,7 +6,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from skdp_bary import (
@@ -117,16 +117,6 @@ def test_scaler_projection_and_clusters():
     assert back.shape == (3, 8)
 
 
-def test_a_pipeline_of_frames():
-    polars = pytest.importorskip("polars")
-    rows = polars.DataFrame(RNG.uniform(0, 100, size=(N, 8)), schema=list("abcdefgh"))
-    pipeline = chain(None).set_output(transform="polars").fit(rows)
-    assert pipeline[1].feature_names_in_.tolist() == list("abcdefgh")
-    assert pipeline[-1].feature_names_in_.tolist() == [f"jltransformer{i}" for i in range(3)]
-    table = pipeline.transform(rows)
-    assert table.columns == list(pipeline.get_feature_names_out())
-
-
 def test_columns_have_steps_of_their_own():
     pandas = pytest.importorskip("pandas")
     accountant = BudgetAccountant(epsilon=4.0)
@@ -209,16 +199,6 @@ def test_a_refused_step_says_what_the_pipeline_has_paid():
     search = PrivateSearchCV(kmeans(), {"n_init": [1, 2]}, epsilon=9.0, accountant=budget)
     with pytest.raises(BudgetError, match=r"steps of the pipeline have paid epsilon=0\.25"):
         make_pipeline(three_steps(budget)[0], Normalizer(), search).fit(X)
-
-
-def test_a_grid_over_a_pipeline_pays_for_every_fit():
-    accountant = BudgetAccountant(epsilon=10.0)
-    pipeline = Pipeline([("scale", DomainScaler((0, 1))), ("end", kmeans(accountant=accountant))])
-    grid = {"end__n_clusters": [1, 3], "end__n_init": [1, 2]}
-    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X)
-    assert len(accountant.entries) == 4 * 2 + 1
-    assert search.best_params_["end__n_clusters"] == 3
-    assert search.best_estimator_[-1].accountant is accountant
 
 
 def test_groups_reach_the_private_step_by_its_name():

@@ -110,17 +110,6 @@ def test_cohorts_of_other_units_are_told_by_the_release(rows, told, recwarn):
     assert [("check the units" in text) for text in texts] == [True] * told
 
 
-def test_what_was_paid_for_is_kept_where_warnings_are_errors():
-    """The warning came before the result, which was lost, or was that of the fit before."""
-    rows, y = np.tile(1e-4 * X, (50, 1)), np.tile(["north", "south"], 1500)
-    test = PrivateTwoSampleTest(["north", "south"], bounds=(0, 1), n_resamples=19)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyWarning)
-        with pytest.raises(PrivacyWarning, match="check the units"):
-            test.fit(rows, y)
-    assert 0.0 < test.pvalue_ <= 1.0
-
-
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_ids_in_another_order_than_the_rows_are_told(shuffled, recwarn):
     frame = pd.DataFrame(X, columns=["a", "b"])

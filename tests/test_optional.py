@@ -1,16 +1,6 @@
-import math
-
 import pytest
 
 from tests.world import import_optional
-
-
-def test_an_installed_module_is_returned():
-    assert import_optional("math", "plot", "caller") is math
-
-
-def test_a_dotted_name_gives_the_inner_module():
-    assert import_optional("os.path", "plot", "caller").join("a", "b")
 
 
 def test_a_missing_module_names_caller_module_and_extra():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer
+from sklearn.preprocessing import Normalizer
 
 import skdp_bary
 from skdp_bary import (
@@ -27,18 +27,11 @@ from skdp_bary import (
 from skdp_bary.exceptions import VersionWarning
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.schema import Number
-from tests.discovery import private_estimators, public_estimators
+from tests.discovery import private_estimators
 from tests.estimators import start
-from tests.world import VersionedPickle, checksum, home
+from tests.world import checksum, home
 
 cloudpickle = pytest.importorskip("cloudpickle")
-
-
-def test_every_estimator_writes_its_version():
-    """Steps behind the front door too."""
-    classes = [*public_estimators().values(), RowByRow, SchemaTransformer]
-    assert [cls for cls in classes if not issubclass(cls, VersionedPickle)] == []
-    assert len(classes) > 12
 
 
 def test_the_version_is_in_the_pickle_and_nowhere_else():
@@ -102,11 +95,6 @@ def test_functions_go_along():
     made = PrivateMeasure(bounds=(0, 1))
     made.noted_ = {"function": np.mean, "class": Number, "bound": made.fit, "own": start}
     assert checksum(vars(pickle.loads(pickle.dumps(made)))) == checksum(vars(made))
-
-
-def test_functions_of_a_notebook_go_along():
-    made = RowByRow(FunctionTransformer(lambda X: X + 1.0)).fit([[1.0]])
-    assert pickle.loads(cloudpickle.dumps(made)).transform([[1.0]]) == [[2.0]]
 
 
 @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")

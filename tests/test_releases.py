@@ -2,7 +2,7 @@
 
 from skdp_bary import PrivateMeasure
 from tests.discovery import private_estimators
-from tests.releases import cases, compare, released
+from tests.releases import cases, released
 
 ROWS = {"X": [[0.1], [0.4], [0.7]] * 20}
 
@@ -30,15 +30,3 @@ def test_equal_fits_have_equal_digests_and_other_noise_changes_them():
 
 def test_what_a_fit_raises_is_its_class_and_the_parameter():
     assert released(PrivateMeasure(0.0), ROWS) == {"raises": "ValueError epsilon"}
-
-
-def test_comparing_names_what_changed_and_what_came():
-    before, after = ["a | weights_ | 1", "b | weights_ | 2"], ["a | weights_ | 3", "c | size_ | 2"]
-    changed, told = compare(before, after)
-    assert changed == ["a | weights_"]
-    assert told == [
-        "changed: a | weights_: 1 -> 3",
-        "gone: b | weights_",
-        "new: c | size_",
-        "1 lines in both, 1 changed",
-    ]

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.ensemble import BaggingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -101,13 +100,6 @@ def test_the_price_of_all_fits_is_said_once_before_the_first(call, sum_):
     assert "public or generated rows" in told[0]
 
 
-def test_every_search_is_told_of_its_own():
-    estimator = measure()
-    assert [len(said(folds(estimator, cv=2))) for _ in range(3)] == [1, 1, 1]
-    with parallel_config("threading"):
-        assert len(said(folds(estimator, cv=3, n_jobs=2))) == 1
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_searches_that_an_accountant_adds_up_are_silent(tmp_path, n_jobs):
     budget = BudgetAccountant(100.0, ledger=tmp_path / "budget.db")
@@ -155,13 +147,6 @@ def test_functions_of_which_the_number_of_fits_is_not_known_have_no_sum():
         assert told and all("Every candidate and fold spends epsilon again" in t for t in told)
 
 
-def test_folds_given_as_an_iterator_are_left_to_the_search():
-    halves = np.arange(30), np.arange(30, 60)
-    search = GridSearchCV(measure(), GRID, cv=iter([halves, halves[::-1]]))
-    (told,) = said(lambda: search.fit(X))
-    assert "Every candidate" in told and np.isfinite(search.cv_results_["mean_fit_time"]).all()
-
-
 @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("estimator", [measure(), chain()], ids=["alone", "in a pipeline"])
@@ -181,13 +166,3 @@ def test_fits_of_a_search_say_that_they_are_some_of_several(estimator, n_jobs):
             check_private(pickle.loads(pickle.dumps(best)), strict=True)
         assert not clone(fitted).fit(X).privacy_.one_of_several  # a fit of its own
         assert check_private(clone(best)).ok
-
-
-@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-def test_a_private_search_in_folds_says_so_too():
-    results = cross_validate(
-        privately(), X, cv=2, return_estimator=True, scoring=no_score, error_score="raise"
-    )
-    for search in results["estimator"]:
-        assert search.privacy_.one_of_several and search.best_estimator_.privacy_.one_of_several
-        assert "the whole search" in check_private(search).steps[0].reason

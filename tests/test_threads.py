@@ -35,11 +35,6 @@ def test_all_cores_are_used_unless_joblib_is_told_otherwise(many_cores):
         assert wants_processes()
 
 
-def test_the_limit_of_openmp_is_respected():
-    with threadpool_limits(1, "openmp"):
-        assert n_threads() == 1
-
-
 @pytest.mark.parametrize(("n_jobs", "expected"), [(1, 7), (2, 1)])
 def test_a_worker_among_others_is_one_thread(many_cores, n_jobs, expected):
     workers = joblib.Parallel(n_jobs, backend="threading")

@@ -162,12 +162,6 @@ def test_steps_pass_no_row_on(step, kind):
     assert fitted.transform(rows(ONE[:0])).shape == (0, *fitted.transform(rows(ONE)).shape[1:])
 
 
-def test_no_row_has_no_scores():
-    table = PrivateTable(Number(0, 1), n_components=1, max_iter=1).fit(np.ones((9, 2)))
-    assert table.score_samples([]).shape == table.score_samples(ONE[:0]).shape == (0,)
-    assert MEASURE.fit(ONE).score_samples(ONE[:0]).shape == (0,)
-
-
 @every("X", [[], (), lambda: iter([]), iter([])])
 def test_what_has_no_columns_says_so(X):
     with pytest.raises(ValueError, match=r"np.empty\(\(0, n_features\)\)"):

@@ -66,15 +66,6 @@ def rows_of(path):
     return np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
 
 
-def test_a_refusal_ends_the_process_with_its_status(folder, n_charged):
-    n_charged(0.5)
-    command = [sys.executable, "-m", "skdp_bary", "measure", *PLACES, *LEDGER, "--out", "m.csv"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    (line,) = done.stderr.splitlines()
-    assert done.returncode == 3
-    assert "Nothing was charged" in line and not (folder / "m.csv").exists()
-
-
 @pytest.mark.parametrize("ending", ["csv", "npz", "geojson", "png"])
 @pytest.mark.parametrize("command", ["measure", "barycenter", "heatmap", "kmeans"])
 def test_every_release_is_written_in_every_form(folder, run, command, ending):
@@ -93,16 +84,6 @@ def test_every_release_is_written_in_every_form(folder, run, command, ending):
         assert name in np.load(out)
     elif name is not None and ending == "csv":
         assert out.read_text().startswith(f"lon,lat,{name}\n")
-
-
-def test_labels_persons_and_parquet(folder, run):
-    pandas.read_csv("places.csv").to_parquet(folder / "places.parquet")
-    options = ["--columns", "lon", "lat", "--bounds", "0,0", "1,1", "--label", "town"]
-    options += ["--classes", "east", "west", "--n-hint", "1000", "--atoms", "3", "--overwrite"]
-    for path in ("places.csv", "places.parquet"):
-        for groups in ([], ["--groups", "user"]):
-            assert run("barycenter", path, *groups, *options, "--out", "p.csv")[0] == 0
-    assert rows_of("p.csv").shape == (3, 3)
 
 
 def test_a_ledger_is_charged_and_refuses(folder, run):
@@ -233,25 +214,6 @@ def test_a_schema_has_names_and_blanks_and_nothing_of_the_rows(folder, run):
     assert status == 2 and "77" not in err
 
 
-COMMANDS = ["measure", "barycenter", "heatmap", "kmeans", "generate", "sketch", "distance"]
-COMMANDS += ["compare", "table", "audit", "schema"]
-
-
-def test_every_command_has_a_page_that_is_true_of_it(run):
-    status, whole, _ = run("--help")
-    assert status == 0 and all(word in whole for word in (*COMMANDS, "budget", "exit status"))
-    pages = {command: run(command, "--help")[1] for command in (*COMMANDS, "budget")}
-    for command in COMMANDS:
-        for part in (f"usage: skdp-bary {command}", f"  skdp-bary {command} ", "examples:",
-                     "exit status:", "environment:", "OMP_NUM_THREADS"):  # fmt: skip
-            assert part in pages[command], command
-        assert max(map(len, pages[command].splitlines())) <= 100, command
-    assert "--delta" in pages["measure"] and "--delta" not in pages["heatmap"].split("examples")[0]
-    assert "--out" not in pages["audit"] + pages["budget"]
-    assert "a step leaks" in pages["audit"] and "a step leaks" not in pages["budget"]
-    assert "read as a whole" in pages["measure"]
-
-
 def examples():
     """The examples of all pages, as lists of arguments."""
     for page in PAGES.values():
@@ -285,19 +247,6 @@ def test_a_ledger_without_delta_says_what_to_do(folder, run, n_charged):
     assert count() == 0 and not (folder / "m.csv").exists()
     remedy = re.search(r"skdp-bary (budget raise .*?)\. Nothing", err)[1]
     assert run(*shlex.split(remedy))[0] == 0 and run(*sketch)[0] == 0
-
-
-@pytest.mark.parametrize("command", ["heatmap", "kmeans", "measure"])
-def test_pictures_name_the_columns(folder, run, command, monkeypatch):
-    figure, drawn = pytest.importorskip("matplotlib.figure"), []
-
-    def savefig(self, path, **settings):
-        drawn.append((self.axes[0].get_xlabel(), self.axes[0].get_ylabel()))
-
-    monkeypatch.setattr(figure.Figure, "savefig", savefig)
-    extra = ["--resolution", "16"] if command == "heatmap" else []
-    assert run(command, *HINTED, *extra, "--out", "a.png")[0] == 0
-    assert drawn == [("lon", "lat")]
 
 
 def test_a_release_is_not_overwritten_unasked(folder, run, n_charged):
@@ -356,17 +305,6 @@ def test_one_correction_is_enough_for_cells_that_are_no_numbers(folder, run, n_c
     assert run(*asked, "--where", rule.replace("LOW", "-90"))[0] == 0 and count() == 1
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_missing_values_are_named_and_cost_nothing(folder, run, n_charged, ending):
-    table = pandas.read_csv("places.csv")
-    table.loc[7, "lat"] = np.nan
-    (table.to_csv if ending == "csv" else table.to_parquet)(f"holes.{ending}", index=False)
-    count = n_charged(1.0)
-    status, _, err = run("measure", f"holes.{ending}", *PLACES[1:], *LEDGER, "--out", "m.csv")
-    assert status == 2 and f"The column 'lat' of holes.{ending} has missing values" in err
-    assert count() == 0
-
-
 def test_help_comes_before_anything_heavy_is_imported():
     """Help, errors of options and versions take a fifth of a second instead of four."""
     code = (
@@ -390,14 +328,3 @@ def test_synthetic_rows_of_public_classes(folder, run, ending):
     else:
         made = np.load(out)
         assert made["rows"].shape == (50, 2) and set(made["labels"]) <= {"east", "west"}
-
-
-def test_rows_that_cannot_be_written_cost_nothing(folder, run, n_charged):
-    count = n_charged(1.0, 1e-6)
-    for options, text in (
-        (["--out", "s.png"], ".csv or .npz"),
-        (["--rows", "0", "--out", "s.csv"], "--rows"),
-        (["--rows", "99999999999", "--out", "s.csv"], "--rows"),
-    ):
-        status, _, err = run("generate", *PLACES, *options, *LEDGER)
-        assert status == 2 and text in err and count() == 0

@@ -59,17 +59,6 @@ def test_an_id_in_both_tables_is_one_person(monkeypatch, capsys):
     assert seen["persons"] == 400
 
 
-def test_a_dry_run_charges_nothing_and_known_sizes_cost_nothing(capsys):
-    BudgetAccountant.create("budget.db", 1.0)
-    options = [*PLACES, "--ledger", "budget.db", "--dry-run"]
-    assert main(["compare", "a.csv", "b.csv", *options]) == 0
-    assert "  sizes: " in capsys.readouterr().out
-    assert main(["compare", "a.csv", "b.csv", *options, "--n-min", "700", "600"]) == 0
-    said = capsys.readouterr().out
-    assert "  sizes: " not in said and "bounds: x from 0 to 1" in said
-    assert BudgetAccountant.open("budget.db").entries == ()
-
-
 @pytest.mark.parametrize(
     ("tables", "options", "text"),
     [

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -114,30 +113,6 @@ def test_a_full_disk_costs_nothing(folder, capsys, ending):
         assert release("measure", *PLACES, "--out", f"m.{ending}") == 2
     assert "cannot be written" in capsys.readouterr().err
     assert n_charged() == 0 and not left_behind(folder) and not (folder / f"m.{ending}").exists()
-
-
-_ONTO_A_DISK = """
-import sys
-from skdp_bary.cli import main
-options, endings = sys.argv[1].split(), sys.argv[2:]
-statuses = [main(["measure", *options, "--out", f"disk/m.{ending}"]) for ending in endings]
-sys.exit(2 if set(statuses) == {2} else 1)
-"""
-
-
-@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare to mount a small disk")
-def test_a_disk_that_is_really_full_costs_nothing(folder):
-    (folder / "disk").mkdir()
-    mount = "mount -t tmpfs -o size=16k tmpfs disk"
-    if subprocess.run(["unshare", "-rm", "sh", "-c", mount], capture_output=True).returncode:
-        pytest.skip("may not mount a small disk")
-    Path("program.py").write_text(_ONTO_A_DISK)
-    options = f"{' '.join(PLACES)} --n-hint 500 --ledger budget.db"
-    program = f"{sys.executable} program.py '{options}' {' '.join(ENDINGS)}"
-    command = f"{mount} && {program}; s=$?; ls disk; exit $s"
-    done = subprocess.run(["unshare", "-rm", "sh", "-c", command], capture_output=True, text=True)
-    assert done.returncode == 2 and done.stderr.count("No space left") == len(ENDINGS)
-    assert n_charged() == 0 and done.stdout.splitlines()[-1].startswith("bounds: ")
 
 
 class FullDisk:
@@ -315,17 +290,3 @@ def test_an_answer_that_is_paid_for_is_told_as_an_error_at_least(folder, monkeyp
     np.savetxt("public.csv", np.ones((9, 2)), delimiter=",", header="x,y", comments="")
     assert release("distance", *PLACES, "--reference", "public.csv") == 0
     assert "distance=" in capsys.readouterr().err and n_charged() == 1
-
-
-@pytest.mark.filterwarnings("ignore:Glyph")
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_any_name_of_a_column_can_be_written(folder, ending):
-    names = ["経度", r"$\frac$"]
-    text = (folder / "rows.csv").read_text().removeprefix("x,y,")
-    (folder / "rows.csv").write_text(",".join([*names, text]), encoding="utf-8")
-    options = ["rows.csv", "--columns", *names, "--bounds", "0", "1", "--out", f"m.{ending}"]
-    for command in ("kmeans", "heatmap"):
-        assert release(command, *options, "--overwrite", "--epsilon", "0.5") == 0
-        check_content(f"m.{ending}")
-    if ending == "csv":
-        assert (folder / "m.csv").read_text(encoding="utf-8").startswith(",".join(names))

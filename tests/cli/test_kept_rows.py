@@ -78,13 +78,6 @@ def test_a_text_that_no_file_reads_as_a_number_meets_no_comparison(monkeypatch, 
     assert fitted_rows(monkeypatch, *asked).tolist() == [[0.3]]
 
 
-def test_rules_add_up(monkeypatch, table):
-    rules = ["--where", "date startswith 2026-03", "--where", "age == 70"]
-    found = fitted_rows(monkeypatch, table, "--columns", "x", "--bounds", "0", "1", *rules)
-    wanted = FRAME[RULES["date startswith 2026-03"] & (FRAME["age"] == 70)]
-    assert found[:, 0].tolist() == wanted["x"].tolist()
-
-
 def test_a_row_that_goes_takes_no_other_with_it(table):
     """What is kept of a file without one row is what was kept before, without that row."""
     rules, columns = ["date startswith 2026-03", "age >= 18", "ward != c"], ["x"]
@@ -126,11 +119,6 @@ def test_tables_keep_rows_and_columns(monkeypatch, table):
     assert found[:, 0].astype(float).tolist() == FRAME["x"][FRAME["age"] >= 19].tolist()
     for wrong in (["--keep-columns", "height"], ["--keep-columns", "x", "--label", "ward"]):
         assert main(["table", table, "--schema", "schema.yaml", *wrong, "--out", "o.csv"]) == 2
-
-
-def test_no_row_may_be_left(table):
-    asked = [table, "--columns", "x", "--bounds", "0", "1", "--where", "age > 100"]
-    assert main(["measure", *asked, "--n-hint", "40", "--out", "out.csv"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -87,14 +87,6 @@ def test_parquet_ids_with_a_gap_are_refused_and_integers_stay_exact(tmp_path, mo
             whole("rows.parquet")
 
 
-def test_an_index_that_pandas_keeps_is_a_column(tmp_path, monkeypatch):
-    pandas = pytest.importorskip("pandas")
-    monkeypatch.chdir(tmp_path)
-    frame = pandas.DataFrame({"user": ["a", "b"], "lon": [1.0, 2.0], "lat": [3.0, 4.0]})
-    frame.set_index("user").to_parquet("rows.parquet")
-    assert whole("rows.parquet") == ([[1.0, 3.0], [2.0, 4.0]], None, [0, 1])
-
-
 @pytest.mark.parametrize(
     ("header", "given", "text"),
     [

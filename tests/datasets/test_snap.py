@@ -62,13 +62,6 @@ def test_bounds_that_hold_nothing_are_told(path):
         load_snap_checkins(path, start="2020-01-01")
 
 
-def test_blocks_of_lines_make_no_difference(path, monkeypatch):
-    whole = load_snap_checkins(path)
-    monkeypatch.setattr(_snap, "_BLOCK", 2)
-    parts = load_snap_checkins(path)
-    assert all(np.array_equal(whole[name], parts[name]) for name in ("data", "groups", "times"))
-
-
 @pytest.mark.parametrize(
     "line",
     ["1 2 3", "x\t2010-01-01T00:00:00Z\t1\t2\t3", "1\t2010-99-01T00:00:00Z\t1\t2\t3", "1\t2"],

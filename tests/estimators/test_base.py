@@ -3,19 +3,15 @@
 import re
 import warnings
 from dataclasses import fields
-from fractions import Fraction
 from inspect import signature
 
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import cross_validate
 
 from skdp_bary import (
     BudgetAccountant,
-    DPSlicedWasserstein,
     PrivateEMDHeatmap,
     PrivateKMeans,
     PrivateMeasure,
@@ -25,7 +21,7 @@ from skdp_bary.exceptions import BudgetError, PrivacyWarning
 from skdp_bary.geometry import Mask
 from tests.cases import every
 from tests.discovery import private_estimators
-from tests.world import exact, home
+from tests.world import home
 
 _base = home("Facts")
 DIVIDED = sorted(  # by public labels
@@ -40,44 +36,7 @@ def measure(**parameters):
     return PrivateMeasure(**{"bounds": (0, 1), "n_hint": 400} | parameters)
 
 
-# Charges
-
-
-@every("epsilon", [1 / 3, 0.1234567, 2**0.5, 1e-6, 123.456789123])
-@every("delta", [0.0, 1e-6 / 7])
-def test_a_fit_of_its_own_affords_any_epsilon(epsilon, delta):
-    """Entries are whole units: the ceiling that it is made for and the fit are rounded alike."""
-    plan = measure(epsilon=epsilon, delta=delta).fit(X).privacy_
-    assert 0 <= exact(epsilon) - exact(plan.epsilon) < Fraction(1, 10**6)
-    assert 0 <= exact(delta) - exact(plan.delta) < Fraction(1, 10**18)
-
-
 # Refusals that must not cost anything
-
-
-NAN = X.copy()
-NAN[5, 1] = np.nan
-BAD_ROWS = {  # what else is no row is listed beside the sources that refuse it
-    "nan in frame": (pd.DataFrame(NAN), {}),
-    "nan with groups": (NAN, {"groups": np.arange(400)}),
-    "nan in last chunk": ([X, X, NAN], {}),
-    "nan in iterator": (lambda: iter([X, NAN]), {}),
-    "features of a chunk": ([X, X[:, :1]], {}),
-    "weights": (X, {"sample_weight": np.full(400, -1.0)}),
-    "groups beside chunks": ([X, X], {"groups": np.ones(800)}),
-}
-
-
-@pytest.mark.parametrize("steps", ["one step", "two steps"])
-@every("kind", BAD_ROWS)
-def test_bad_rows_are_refused_before_any_charge(kind, steps):
-    rows, arguments = BAD_ROWS[kind]
-    accountant = BudgetAccountant(1.0)
-    model = measure(accountant=accountant, n_hint=400 if steps == "one step" else None)
-    with sklearn.config_context(assume_finite=True), pytest.raises(ValueError):
-        model.fit(rows, **arguments)
-    assert not accountant.entries
-    assert not hasattr(model, "privacy_")
 
 
 def test_one_shot_iterators_are_refused_by_fits_that_read_twice():
@@ -164,17 +123,6 @@ def test_persons_of_several_public_classes_are_refused(name, chunked, weights):
     assert accountant.entries == ()
 
 
-@pytest.mark.filterwarnings("ignore:About 6 persons")
-@every("cls", [PrivateWassersteinBarycenter, DPSlicedWasserstein])
-def test_persons_of_one_public_class_may_have_weights(cls):
-    accountant = BudgetAccountant(1.0, 1e-6, neighbors="replace_one")
-    estimator = cls(bounds=(0, 1), classes=[0, 1], delta=1e-6, accountant=accountant)
-    public_labels = estimator.set_params(n_min=2) if cls is DPSlicedWasserstein else estimator
-    X, y, weights = np.full((6, 1), 0.5), np.repeat([0, 1], 3), np.array([1.0, 1, 1, 0, 1, 1])
-    public_labels.fit(X, y, groups=[0, 1, 2, 3, 4, 5], sample_weight=weights)
-    assert len(accountant.entries) == 1
-
-
 @every(
     "estimator",
     [
@@ -211,18 +159,6 @@ def test_a_name_of_an_id_among_the_features_is_told_before_the_charge():
     rows["patient_id"] = np.arange(len(X))
     measure(accountant=accountant).fit(rows, groups="patient_id")
     measure(bounds={"patient_id": (0, 400), "x": (0, 1)}).fit(rows)
-
-
-def test_a_refusal_warns_in_searches_only():
-    model = measure(accountant=BudgetAccountant(0.5))
-    with pytest.raises(BudgetError):
-        model.fit(X)
-    with (
-        pytest.warns(PrivacyWarning, match="error_score") as told,
-        pytest.raises(ValueError, match="All the 2 fits failed"),
-    ):
-        cross_validate(model, X, cv=2, scoring=lambda *_: 0.0)
-    assert len(told) == 1  # for two fits
 
 
 def test_columns_beside_those_of_bounds_are_named():

@@ -109,22 +109,6 @@ def test_a_worker_that_is_killed_during_a_shuffle(tmp_path, late):
     assert found == whole
 
 
-def test_a_worker_that_joins_changes_nothing(tmp_path, undisturbed):
-    with local_cluster(1) as cluster, distributed.Client(cluster) as client:
-
-        def join():
-            while readings(tmp_path) < N_PARTS:
-                time.sleep(0.01)
-            cluster.scale(2)
-
-        helper = threading.Thread(target=join)
-        helper.start()
-        model = clone(KMEANS).fit(chunks(tmp_path, 10**9, None))
-        helper.join()
-        client.wait_for_workers(2, timeout=60)
-    assert released(model) == undisturbed
-
-
 def test_partitions_that_are_computed_twice_count_once(tmp_path, undisturbed):
     """Workers lose what they hold, as after a restart, while a fit goes on."""
     with local_cluster(2) as cluster, distributed.Client(cluster) as client:

@@ -67,12 +67,6 @@ def test_every_domain(domain, depth):
     assert model.domain_ == domain
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5, 10, 26, 27, 50])
-@every("bounds", [(0, 1), None])
-def test_every_number_of_features(d, bounds):
-    check_measure(fit(cluster(200, d), bounds=bounds), d)
-
-
 def test_depth_zero_is_one_cell():
     model = fit(cluster(500), 5.0, depth=0)
     assert model.support_.tolist() == [[0.5, 0.5]]
@@ -87,23 +81,6 @@ def test_plenty_of_budget_gives_the_data_back():
     model = fit(X, 1000.0, depth=10)
     error = wasserstein_distance(X[:, 0], model.support_[:, 0], v_weights=model.weights_)
     assert error < 2.0**-10
-
-
-def test_next_to_no_budget_gives_the_prior():
-    """Without a signal the measure is close to uniform and not a random corner."""
-    far = []
-    for seed in range(6):
-        model = fit(cluster(50), 1e-6, random_state=seed, n_hint=50)
-        far.append(np.abs(model.weights_ @ model.support_ - 0.5).max())
-    assert np.median(far) < 0.26
-
-
-def test_groups_count_a_person_once():
-    X = np.vstack([np.full((5000, 1), 0.9), np.linspace(0.0, 0.4, 500)[:, None]])
-    persons = np.r_[np.zeros(5000, dtype=int), np.arange(1, 501)]
-    model = fit(X, 20.0, groups=persons, depth=3)
-    assert model.total_ == pytest.approx(501, abs=3)
-    assert model.weights_[model.support_[:, 0] > 0.5].sum() < 0.02
 
 
 def test_weights_count_in_proportion():
@@ -127,15 +104,6 @@ def test_the_density_integrates_to_one(depth, epsilon):
     density = np.exp(model.score_samples(box.low + (box.high - box.low) * grid))
     assert model.tree_.depth <= 16
     assert density.mean() * 2.0 == pytest.approx(1.0, rel=1e-9)
-
-
-@every("domain", [DOMAINS[1], LAND])
-def test_the_density_integrates_to_about_one_on_other_domains(domain):
-    X = np.random.default_rng(0).normal(0.5, 0.3, size=(3000, domain.n_features))
-    model = fit(X, bounds=domain, depth=6)
-    points = domain.sample(40_000, np.random.default_rng(1))
-    mean = np.exp(model.score_samples(points)).mean()
-    assert mean * math.exp(domain.log_volume) == pytest.approx(1.0, abs=0.05)
 
 
 def test_the_density_includes_one_person_of_the_public_prior():
@@ -194,8 +162,3 @@ def test_samples_repeat_by_seed_are_shuffled_and_have_the_names_of_the_columns()
 def test_deep_trees_on_other_domains_are_refused():
     with pytest.raises(ValueError, match=r"depth must be an integer in \[0, 24\]"):
         fit(cluster(), bounds=Ball([0.0, 0.0], 1.0), depth=25)
-
-
-@pytest.mark.slow
-def test_the_deepest_tree():
-    check_measure(fit(cluster(), depth=22, n_hint=2000), 2)

@@ -128,24 +128,6 @@ def test_parquet_files(one_thread, tmp_path, name):
     assert released(model) == released(fitted(name))
 
 
-def test_nothing_is_persisted(one_thread, monkeypatch):
-    def refuse(*args, **options):
-        raise AssertionError("persisted")
-
-    for place in ("dask.persist", "dask.base.persist", "dask.base.DaskMethodsMixin.persist"):
-        monkeypatch.setattr(place, refuse)
-    fitted("measure, bounds bought", chunks=400)
-    fitted("heatmap of persons", chunks=400)
-
-
-def test_a_bar_shows_progress(one_thread, capsys):
-    from dask.diagnostics import ProgressBar
-
-    with ProgressBar(dt=0.01):
-        fitted("measure", chunks=100)
-    assert "100% Completed" in capsys.readouterr().out
-
-
 def test_a_worker_that_fails_charges_nothing_before_the_first_release(one_thread):
     """Nothing was drawn then; later the charge stays."""
     bad = X.copy()
@@ -184,26 +166,3 @@ def test_processes_of_a_cluster(n_workers):
     with cluster, distributed.Client(cluster):
         found = {name: released(fitted(name, chunks=137)) for name in FITS}
     assert found == {name: released(fitted(name)) for name in FITS}
-
-
-@pytest.mark.slow
-def test_progress_of_a_cluster(capsys):
-    """The graph of a fit is that of Dask, so its own bar follows it."""
-    distributed = pytest.importorskip("distributed")
-    delayed = pytest.importorskip("dask.delayed").Delayed
-    seen = []
-    cluster = distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
-    )
-    with cluster, distributed.Client(cluster) as client:
-
-        def watched(self, **options):
-            future = client.compute(self)
-            distributed.progress(future, notebook=False)
-            seen.append(future.result())
-            return seen[-1]
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(delayed, "compute", watched)
-            fitted("measure", chunks=100)
-    assert seen and "Completed" in capsys.readouterr().out

@@ -57,14 +57,6 @@ def test_a_budget_too_small_for_a_later_step_is_refused_unpaid(estimator, groups
             assert len(accountant.entries) == 1
 
 
-def test_some_steps_after_the_first_are_too_small():
-    accountant = BudgetAccountant(1.0)
-    small = PrivateKMeans(2, epsilon=1e-3, n_init=1, accountant=accountant, **SETTINGS)
-    with pytest.raises(ValueError, match="for step '(fill|residual|ambient_1|low_1)'"):
-        small.fit(X, groups=PAIRS)
-    assert accountant.entries == ()
-
-
 @pytest.fixture
 def not_rehearsed_yet(monkeypatch):
     monkeypatch.setattr(home("_REHEARSED"), "_REHEARSED", WeakKeyDictionary())
@@ -93,13 +85,6 @@ def test_no_code_of_an_estimator_runs_first_after_the_charge(name, monkeypatch):
     if name != "PrivateDomainAdapter":  # which is rehearsed for each public source
         estimator.fit(X[:, :2])
         assert done[2:] == [(True, 2)]
-
-
-def test_pyramids_of_no_levels_are_fitted_under_every_relation():
-    for neighbors in ("add_remove", "replace_one", "replace_any"):
-        accountant = BudgetAccountant(1.0, neighbors=neighbors)
-        flat = PrivateMeasure(bounds=(0, 1), depth=0, method="pyramid", accountant=accountant)
-        assert len(flat.fit(X).to_measure().weights) == 1
 
 
 class Mean(BasePrivateEstimator):
@@ -141,14 +126,6 @@ class Mean(BasePrivateEstimator):
             warn(f"counted {self.count_}")
         if self.broken == "draw":
             np.random.default_rng(self.random_state).random()
-
-
-def test_an_error_at_the_end_of_a_fit_costs_nothing():
-    accountant = BudgetAccountant(1.0)
-    for _ in range(2):  # a rehearsal that failed is held again
-        with pytest.raises(ZeroDivisionError):
-            Mean("error", accountant=accountant).fit(X)
-    assert accountant.entries == ()
 
 
 @pytest.mark.usefixtures("not_rehearsed_yet")

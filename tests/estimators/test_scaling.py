@@ -30,12 +30,6 @@ def test_what_nothing_stands_out_of_is_even_on_the_domain():
     assert mean == pytest.approx(0.5) and scale == pytest.approx(12.0**-0.5, rel=0.01)
 
 
-def test_runs_hold_most_rows_and_leave_out_what_noise_shows():
-    counts = np.zeros((1, 32))
-    counts[0, 10:14], counts[0, 30] = 1000.0, 85.0
-    assert [int(end[0]) for end in scaling.runs(counts, 2.0, 4085.0)] == [10, 14]
-
-
 @every("delta", [0.0, 1e-6])
 @every("width", [1.0, 10.0])
 def test_scales_are_found_in_bounds_of_any_width(width, delta):

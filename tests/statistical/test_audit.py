@@ -2,8 +2,7 @@
 
 import pytest
 
-from skdp_bary import PrivateEMDHeatmap, PrivateMeasure
-from skdp_bary.papers import LevelwiseEMDHeatmap
+from skdp_bary import PrivateMeasure
 from skdp_bary.testing import check_empirical_loss
 from tests.estimators import AUDITED
 from tests.world import DiscreteLaplace, RoundedGaussian, home
@@ -31,14 +30,6 @@ class NarrowGaussian(HalfTheNoise, RoundedGaussian):
 def test_runs_never_show_more_than_epsilon(estimator):
     reports = check_empirical_loss(estimator, n_runs=1000)
     assert len(reports) >= 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cls", [PrivateEMDHeatmap, LevelwiseEMDHeatmap])
-def test_no_method_of_a_heatmap_shows_more_than_epsilon(cls):
-    for method in cls._methods:
-        heatmap = cls(bounds=(0, 1), resolution=4, n_hint=60, method=method)
-        check_empirical_loss(heatmap, n_runs=400)
 
 
 @pytest.mark.slow

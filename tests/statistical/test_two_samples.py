@@ -5,9 +5,6 @@ import pytest
 
 from skdp_bary import PrivateDriftSketch, PrivateTwoSampleTest
 from skdp_bary.inspection import epsilon_lower_bound
-from tests.world import DiscreteLaplace, RoundedGaussian, home
-
-_base = home("Facts")
 
 pytestmark = pytest.mark.filterwarnings("ignore:delta=")
 NEAR, FAR = np.full((30, 1), -0.9), np.full((1, 1), 0.9)
@@ -50,21 +47,6 @@ def lower_bound(case, n_runs):
     ).epsilon
 
 
-class Narrow:
-    """A mechanism that draws with a third of the scale it states."""
-
-    def draw(self, scale, shape, noise):
-        return super().draw(scale / 3, shape, noise)
-
-
-class NarrowLaplace(Narrow, DiscreteLaplace):
-    pass
-
-
-class NarrowGaussian(Narrow, RoundedGaussian):
-    pass
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "epsilon", "power"),
@@ -72,11 +54,3 @@ class NarrowGaussian(Narrow, RoundedGaussian):
 )
 def test_runs_never_show_more_than_epsilon(case, epsilon, power):
     assert power <= lower_bound(case, 800) <= epsilon
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("case", "epsilon"), [(against_public, 1.0), (one_sketch, 2.0)])
-def test_a_third_of_the_noise_is_found_out(case, epsilon, monkeypatch):
-    monkeypatch.setattr(_base, "DiscreteLaplace", NarrowLaplace)
-    monkeypatch.setattr(_base, "RoundedGaussian", NarrowGaussian)
-    assert lower_bound(case, 800) > epsilon

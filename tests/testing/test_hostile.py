@@ -15,7 +15,6 @@ from tests.world import (
     home,
     hostile_pairs,
     leaves,
-    make_arguments,
     privacy_section,
     settings,
 )
@@ -79,13 +78,6 @@ def test_labels_change_under_replace_any_only():
         assert changed == (relation == "replace_any")
 
 
-def test_data_have_ties_and_are_exact_in_float32():
-    X = make_arguments(PrivateMeasure(bounds=(0, 1)))["X"]
-    assert len(np.unique(X, axis=0)) < len(X)
-    np.testing.assert_array_equal(X.astype(np.float32), X)
-    assert ((X >= 0) & (X <= 1)).all()
-
-
 @pytest.mark.parametrize(
     "bounds, expected, tried",
     [
@@ -105,22 +97,6 @@ def test_bounds_say_how_many_features_to_try(bounds, expected, tried):
 def test_settings_cover_relations_and_kinds_of_noise():
     found = {(e.neighbors, e.delta > 0) for e in settings(PrivateMeasure(bounds=(0, 1)))}
     assert found == {(relation, noise) for relation in RELATIONS for noise in (False, True)}
-
-
-def test_settings_that_are_refused_are_left_out():
-    class PureOnly(PrivateMeasure):
-        def privacy_plan(self, n_features):
-            if self.delta:
-                raise ValueError("delta must be 0")
-            return super().privacy_plan(n_features)
-
-    class Refusing(PrivateMeasure):
-        def privacy_plan(self, n_features):
-            raise ValueError("no")
-
-    assert [e.delta for e in settings(PureOnly(bounds=(0, 1)))] == [0.0] * 3
-    with pytest.raises(AssertionError, match="accepts no relation"):
-        settings(Refusing())
 
 
 def test_privacy_section_is_parsed():

@@ -3,7 +3,6 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.preprocessing import MinMaxScaler
 
 from skdp_bary.geometry import Ball, Box, Mask
 from skdp_bary.transformers import DomainScaler, JLTransformer
@@ -56,22 +55,6 @@ def test_rows_scaled_to_just_outside_the_unit_ball_are_clipped_again():
     scaler = DomainScaler(ball, target="ball").fit(X)
     assert not scaler.output_bounds_.contains((X - ball.center) / ball.radius).all()
     assert scaler.output_bounds_.contains(scaler.transform(X)).all()
-
-
-def test_box_target_is_the_min_max_scaler_of_the_corners():
-    low, high = np.array([-1.0, 0, 10]), np.array([1.0, 5, 11])
-    X = np.random.default_rng(1).uniform(low, high, (50, 3))
-    expected = MinMaxScaler().fit(np.stack([low, high])).transform(X)
-    np.testing.assert_allclose(DomainScaler((low, high)).fit_transform(X), expected, atol=1e-12)
-
-
-def test_ball_target_keeps_ratios_of_distances():
-    X = np.random.default_rng(2).uniform([-1, 0], [1, 5], (50, 2))
-    scaler = DomainScaler(Box([-1, 0], [1, 5]), target="ball").fit(X)
-    Y = scaler.transform(X)
-    ratio = np.linalg.norm(Y[1:] - Y[:-1], axis=1) / np.linalg.norm(X[1:] - X[:-1], axis=1)
-    np.testing.assert_allclose(ratio, 1 / scaler._domain.radius)
-    assert scaler.output_bounds_ == Ball([0.0, 0.0], 1.0)
 
 
 def test_without_clipping_no_bounds_are_handed_on():

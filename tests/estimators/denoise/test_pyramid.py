@@ -8,8 +8,6 @@ import pytest
 from skdp_bary import PrivateMeasure
 from skdp_bary.base import Chunk, Facts
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.inspection import replay_sensitivity
-from skdp_bary.testing import parametrize_with_privacy_checks
 from tests.cases import every
 from tests.world import (
     DiscreteLaplace,
@@ -69,11 +67,6 @@ def hold(pyramid, X, codes=None, script=()):
         told.append(released)
 
 
-def small_measure(**parameters):
-    parameters = {"bounds": ([0.0, 0.0], [1.0, 1.0]), "depth": 4, "n_hint": 60} | parameters
-    return PrivateMeasure(method="pyramid", **parameters)
-
-
 def rows(n=500, d=2, seed=0):
     return np.clip(np.random.default_rng(seed).normal(0.3, 0.1, (n, d)), 0, 1)
 
@@ -111,12 +104,6 @@ def test_cells_that_noise_may_have_filled_leave_their_mass_to_their_siblings():
     assert (found[0], found[1].sum(), found[2].sum()) == pytest.approx((100.0, 100.0, 100.0))
 
 
-def test_wide_bounds_leave_little_mass_far_from_the_rows():
-    X = np.random.default_rng(0).normal(0.0, 0.05, (2000, 1))
-    model = PrivateMeasure(bounds=(-50, 50), n_hint=2000, random_state=0).fit(X)
-    assert model.weights_ @ np.abs(model.support_[:, 0]) < 0.1
-
-
 def test_every_class_has_splits_of_its_own():
     codes = np.repeat([0, 1], 500)
     X = np.vstack([rows(500, 1), 1.0 - rows(500, 1)])
@@ -138,12 +125,6 @@ def test_later_cells_follow_from_releases_alone():
         for queries in (asked, again)
     ]
     assert cells[0] == cells[1] and len(cells[0]) == 3
-
-
-def test_there_are_never_more_cells_than_allowed():
-    tuning = dataclasses.replace(PYRAMID, most_cells=300)
-    _, ((cells, _),), _ = hold(Pyramid(facts_of(n=1000, epsilon=9.0), 12, tuning), rows(1000))
-    assert 200 < len(cells.mass) <= 300
 
 
 def test_what_was_paid_for_is_delivered_whatever_the_noise(monkeypatch):
@@ -186,53 +167,3 @@ def test_mass_outside_of_a_disc_goes_to_the_cells_inside(inside, outside):
         prior = pyramid.tree.share(6)
         np.testing.assert_allclose(cells.mass, prior[cells.index])
         assert cells.mass.sum() == pytest.approx(1.0)
-
-
-@every("domain", [Ball([0.3, 0.3], 0.4), Ball([0.0] * 5, 2.0)])
-def test_domains_that_are_no_box(domain):
-    X = rows(d=domain.n_features)
-    model = PrivateMeasure(
-        bounds=domain, depth=6, n_hint=500, method="pyramid", neighbors="replace_any"
-    ).fit(X)
-    assert domain.contains(model.support_).all()
-    assert model.weights_.sum() == pytest.approx(1.0)
-    assert model.total_ == 500.0
-    assert np.isfinite(model.score_samples(X)).all()
-
-
-@every("epsilon", [1e4, 1e9])
-def test_noise_of_almost_no_width(epsilon):
-    X = np.repeat([[0.1], [0.7]], [30, 70], axis=0)
-    measure = PrivateMeasure(epsilon=epsilon, bounds=(0, 1), n_hint=100).fit(X)
-    assert measure.weights_[measure.support_[:, 0] < 0.5].sum() == pytest.approx(0.3, abs=1e-3)
-
-
-def test_a_narrow_cluster_is_found():
-    X = np.clip(np.random.default_rng(0).normal(0.3, 0.002, (1000, 2)), 0, 1)
-    model = PrivateMeasure(bounds=(0, 1), n_hint=1000, method="pyramid", random_state=0).fit(X)
-    far = np.abs(model.support_ - 0.3).max(axis=1)
-    assert model.weights_[far < 0.02].sum() > 0.9
-
-
-@every(
-    "parameters",
-    [
-        {},
-        {"delta": 1e-6},
-        {"neighbors": "replace_one"},
-        {"neighbors": "replace_any", "delta": 1e-6},
-    ],
-)
-def test_one_person_uses_all_of_the_allowed_loss(parameters):
-    X = rows(60)
-    neighbor = np.vstack([X[:-1], [[0.99, 0.99]]]) if "neighbors" in parameters else X[:-1]
-    report = replay_sensitivity(small_measure(**parameters), X, neighbor)
-    assert report.holds
-    assert len(report.steps) == 3
-    assert report.tightness == pytest.approx(1.0, abs=1e-6)
-
-
-@pytest.mark.slow
-@parametrize_with_privacy_checks([small_measure(), small_measure(delta=1e-6, depth=3)])
-def test_privacy(estimator, check):
-    check(estimator)

@@ -5,24 +5,7 @@ import pytest
 from scipy.stats import truncnorm
 
 from tests.cases import every
-from tests.world import NoisyMeans, Readout, mean_within, shrink_rows, shrink_steps, shrink_together
-
-
-def test_without_noise_steps_stay():
-    steps, known = np.random.default_rng(0).standard_normal((5, 40)), np.ones(5, dtype=bool)
-    basis = np.linalg.qr(np.random.default_rng(1).standard_normal((40, 40)))[0]
-    for how in (None, basis):
-        np.testing.assert_allclose(shrink_steps(steps, np.zeros(5), known, how), steps)
-    np.testing.assert_allclose(shrink_rows(steps, np.zeros(5)), steps)
-
-
-def test_noise_alone_shrinks():
-    noise = np.full(6, 4.0)
-    steps = 2.0 * np.random.default_rng(0).standard_normal((6, 200))
-    known = np.ones(6, dtype=bool)
-    assert (shrink_steps(steps, noise, known) ** 2).sum() < 0.05 * (steps**2).sum()
-    assert (shrink_rows(steps, noise) ** 2).sum() < 0.05 * (steps**2).sum()
-    assert not shrink_steps(steps, noise, ~known).any()
+from tests.world import NoisyMeans, Readout, mean_within, shrink_steps, shrink_together
 
 
 def test_blocks_keep_the_axes_that_carry_signal():

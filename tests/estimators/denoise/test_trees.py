@@ -9,10 +9,8 @@ from skdp_bary.geometry import Ball, Box
 from tests.cases import every
 from tests.world import (
     BlockCountsMethod,
-    CellMasses,
     HaarMethod,
     Sketch,
-    cell_support,
     home,
     least_squares,
     nonnegative,
@@ -54,24 +52,6 @@ def test_masses_are_a_measure_on_every_level(name, scale, domain):
         assert masses[-1] == pytest.approx(leaves, abs=1e-3)
 
 
-def test_levels_have_the_published_ratios():
-    """He, Vershynin and Zhu (2023): sigma_j proportional to 2**(-(1 - 1/d) j / 2)."""
-    tree = CellTree(Box([0.0] * 3, [1.0] * 3), 9)
-    weights = TREES["published"].query(tree, 1, 1, False).weights()
-    ratios = np.divide(weights[2:], weights[1:-1])
-    assert ratios == pytest.approx(2.0 ** (-(1 - 1 / 3) / 2))
-    assert set(TREES["haar"].level_scales(3, 9)) == {1.0}
-    assert HaarMethod(power=1.0).level_scales(2, 3) == pytest.approx(2.0 ** -(np.arange(3) / 6))
-
-
-def test_depth_and_levels_of_counts():
-    counts, haar = TREES["block_counts"], TREES["haar"]
-    for signal in (8.0, 10.0, 14.0):
-        assert counts.depth(signal, 20.0) >= haar.depth(signal, 20.0)
-    assert counts.depth(30.0, 12.0) == haar.depth(30.0, 12.0) + 2
-    assert [counts.levels(depth) for depth in (3, 7, 9, 13)] == [(3,), (4, 7), (5, 9), (5, 9, 13)]
-
-
 @every("total_public", [False, True])
 def test_noise_of_splits_is_that_of_sums_of_counts(total_public, monkeypatch):
     method, tree = BlockCountsMethod(step=3), CellTree(SQUARE, 6)
@@ -92,14 +72,6 @@ def test_noise_of_splits_is_that_of_sums_of_counts(total_public, monkeypatch):
         assert sd == pytest.approx(found, rel=0.15)
     totals = np.std([total for total, _ in seen])
     assert totals == pytest.approx(0.0 if total_public else 2.0 * 8**0.5, rel=0.15)
-
-
-def test_support_is_a_point_in_each_cell():
-    tree = CellTree(SQUARE, 4)
-    cells = CellMasses(np.array([1, 2, 2, 4]), np.array([0, 2, 3, 5]), np.ones(4))
-    support = cell_support(tree, cells)
-    assert support[:3].tolist() == [[0.25, 0.5], [0.75, 0.25], [0.75, 0.75]]
-    assert tree.leaf_index(support[3:]).tolist() == [5]
 
 
 # Counts of several looks: against dense least squares, and masses that add up
@@ -142,11 +114,6 @@ def test_masses_add_up_and_are_not_negative(seed):
         np.testing.assert_allclose(np.bincount(parent, below), above, atol=1e-12)
     assert min(m.min() for m in masses) >= 0
     assert masses[0].sum() == pytest.approx(max(values[0].sum(), 0.0))
-
-
-def test_the_nearest_masses_are_found():
-    found = nonnegative([], [np.array([3.0, -1.0, 0.5])])[0]
-    np.testing.assert_allclose(found, [2.5, 0.0, 0.0])
 
 
 def test_what_is_not_alive_leaves_its_mass_to_its_siblings():

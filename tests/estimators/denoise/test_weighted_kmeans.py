@@ -14,13 +14,6 @@ def cost(points, masses, centers):
     return masses @ nearest(points, centers)[1]
 
 
-def test_weights_decide():
-    points = np.array([[0.0], [1.0], [10.0], [11.0]])
-    masses = np.array([3.0, 1.0, 1.0, 0.0])
-    centers = weighted_kmeans(points, masses, 2, 3, np.random.default_rng(0))
-    np.testing.assert_allclose(np.sort(centers[:, 0]), [0.25, 10.0])
-
-
 def test_few_points_and_no_mass():
     rng = np.random.default_rng(0)
     points = np.array([[0.0, 1.0], [2.0, 3.0]])
@@ -71,12 +64,6 @@ def test_a_center_that_nothing_is_near_moves_to_where_most_costs():
     np.testing.assert_allclose(np.sort(centers[:, 0]), [0.5, 5.0, 9.0])
 
 
-def test_more_clusters_than_places():
-    points = np.repeat(np.array([[0.0, 1.0], [2.0, 3.0]]), 5, axis=0)
-    centers = weighted_kmeans(points, np.ones(10), 4, 3, np.random.default_rng(0))
-    assert np.isfinite(centers).all() and nearest(points, centers)[1].max() < 1e-12
-
-
 # On a line: against all cuts of few points, and the starts of scikit-learn
 
 
@@ -104,10 +91,3 @@ def test_no_cut_costs_less(n_points, ties):
         assert centers.shape == (n_clusters, 1) and (np.diff(centers[:, 0]) > -1e-9).all()
         best = least_of_all_cuts(points, masses, n_clusters)
         assert cost(points, masses, centers) == pytest.approx(best, abs=1e-9)
-
-
-def test_many_starts_find_nothing_better():
-    rng = np.random.default_rng(0)
-    points, masses = rng.standard_t(3.0, size=(2000, 1)), rng.exponential(size=2000)
-    peer = KMeans(20, n_init=20, random_state=0).fit(points, sample_weight=masses)
-    assert cost(points, masses, clusters_on_line(points, masses, 20)) < peer.inertia_

@@ -19,7 +19,6 @@ from skdp_bary import (
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
-from skdp_bary.base import BasePrivateEstimator
 from skdp_bary.geometry import Ball
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
@@ -91,13 +90,6 @@ def test_steps_of_a_pipeline_have_a_line_each():
     assert captions(pipeline.fit(X)) == [public, public, promise.format(0.5)]
 
 
-def test_a_fit_keeps_the_promise_it_was_made_with():
-    measure = PrivateMeasure(bounds=(0, 1), depth=3).fit(X)
-    measure.set_params(epsilon=0.1)
-    assert captions(measure) == ["epsilon=1.0, delta=0.0, add_remove; DiscreteLaplace"]
-    assert "nothing adds up" in table(measure)["Budget"]
-
-
 def test_seeded_fits_are_not_called_private():
     measure = PrivateMeasure(bounds=(0, 1), depth=3, random_state=0)
     assert captions(measure) == ["seeded noise: NOT PRIVATE"]
@@ -111,11 +103,6 @@ def test_what_users_wrote_is_escaped():
     html = measure._repr_html_()
     assert "<script>alert(1)" not in html and "&lt;script&gt;alert(1)" in html
     assert captions(measure) == ["parameters that no fit accepts"]
-
-
-def test_settings_that_are_refused_say_so():
-    assert "bounds must be a (low, high) pair" in table(PrivateEMDHeatmap())["Guarantee"]
-    assert captions(PrivateEMDHeatmap()) == ["parameters that no fit accepts"]
 
 
 def test_a_ledger_that_cannot_be_read_breaks_no_picture(tmp_path):
@@ -161,15 +148,6 @@ def test_pictures_come_without_warnings():
         "measure._repr_html_()"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
-
-
-def test_no_row_is_asked_for(monkeypatch):
-    """A diagram calls nothing that opens rows or charges."""
-    fitted = PrivateMeasure(bounds=(0, 1), depth=2, accountant=BudgetAccountant(5.0)).fit(X)
-    for name in ("_open", "_questions", "_finish", "_before_charge"):
-        monkeypatch.setattr(BasePrivateEstimator, name, None)
-    assert captions(fitted)
-    assert len(fitted.accountant.entries) == 1
 
 
 @every(

@@ -15,7 +15,6 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.geometry import Ball
 from skdp_bary.schema import Number
 from tests.cases import every
 from tests.world import Measurement, noisy_total
@@ -56,15 +55,6 @@ def test_rows_that_all_lie_at_one_face_are_told(estimator):
 )
 def test_rows_inside_are_not(estimator, X):
     assert said(estimator, X) == []
-
-
-def test_few_persons_images_balls_and_bought_bounds_are_left_alone():
-    """With little data the release is noise; with many features zeros are the rule."""
-    assert said(PrivateMeasure(bounds=(0, 1), n_hint=50), DEGREES[:50]) == []
-    wide = np.hstack([FITTING, np.zeros((N, 3))])
-    assert said(PrivateMeasure(bounds=(0, 1), n_hint=N), wide) == []
-    assert said(PrivateMeasure(bounds=Ball([0, 0], 1), n_hint=N), DEGREES) == []
-    assert all("bounds=None" in text for text in said(PrivateMeasure(n_hint=N), DEGREES))
 
 
 @pytest.mark.parametrize(
@@ -127,15 +117,6 @@ def test_the_noise_of_a_total_counts_what_covers_the_map():
     total, deviation = noisy_total(looks)
     assert total == pytest.approx((10.0 + 4.0 * 6.0) / 5.0)
     assert deviation == pytest.approx((1.0 / 8.0 + 4.0 / 8.0) ** -0.5)
-
-
-def test_a_map_of_the_few_is_told_where_noise_drowns_them():
-    """Few persons are not reported as long as they stand out."""
-    heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=16, n_hint=100, random_state=0)
-    assert said(heatmap, FITTING[:150]) == []
-    (text,) = said(heatmap.set_params(epsilon=0.02), FITTING[:5])
-    assert "no more than its noise alone would show at epsilon=0.02" in text
-    assert "there are too few persons for this epsilon" in text
 
 
 def test_a_map_with_nearly_all_mass_in_few_cells_is_told():

@@ -52,14 +52,6 @@ def test_k_means_reaches_what_is_said(settings, remedy):
     assert level.remedy in str(level)
 
 
-def test_rows_are_the_remedy_where_nothing_else_is_enough():
-    level = kmeans(n_hint=30, n_clusters=100, epsilon=0.01).noise_level(D)
-    (persons,) = re.findall(r"([\d,]+) persons", level.remedy)
-    many = int(persons.replace(",", ""))
-    enough = kmeans(n_hint=many, n_clusters=100, epsilon=0.01).noise_level(D)
-    assert enough.current <= 0.1
-
-
 @every("kind, d", [(PrivateWassersteinBarycenter, 60), (PrivateGenerator, 200)])
 def test_barycenters_and_generators_name_a_remedy(kind, d):
     advice = kind(bounds=(0, 1), n_hint=300).privacy_advice(d)

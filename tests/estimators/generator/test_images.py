@@ -9,9 +9,7 @@ from tests.world import (
     image_basis,
     lag_sums,
     largest_variances,
-    positive_part,
     shrink_matrices,
-    smooth_covariance,
     spiked,
     stationary,
 )
@@ -21,12 +19,6 @@ def symmetric_noise(d, sd, rng):
     """A symmetric matrix of noise, sqrt(2) times as large on the diagonal."""
     noise = sd * rng.standard_normal((d, d)) / np.sqrt(2)
     return noise + noise.T
-
-
-def smooth_images(shape, n_rows, rng):
-    """Images of random waves that fade with their frequency."""
-    basis = image_basis(shape)
-    return rng.standard_normal((n_rows, len(basis))) * np.exp(-np.arange(len(basis)) / 6) @ basis
 
 
 @every("shape", [(4, 6), (3, 5, 3), (1, 7)])
@@ -49,17 +41,6 @@ def test_lags_of_a_stationary_covariance_are_read_back():
     np.testing.assert_allclose(matrix, matrix.T)
     found = lag_sums(matrix, shape) / lag_sums(np.outer(scales, scales), shape)
     np.testing.assert_allclose(found, values)
-
-
-def test_noise_is_taken_out_of_covariances_of_images():
-    shape, rng = (8, 8), np.random.default_rng(1)
-    exact = np.cov(smooth_images(shape, 5000, rng).T)
-    noisy = exact + symmetric_noise(64, 0.05, rng)
-    found = smooth_covariance(noisy, 0.05**2, np.ones(64), shape)
-    np.testing.assert_allclose(found, found.T, atol=1e-12)
-    before, after = (np.linalg.norm(matrix - exact) for matrix in (noisy, found))
-    assert after < 0.5 * before
-    np.testing.assert_allclose(smooth_covariance(exact, 1e-18, np.ones(64), shape), exact)
 
 
 def test_axes_stand_out_of_the_noise_and_the_trace_is_kept():
@@ -88,13 +69,6 @@ def test_matrices_are_shrunk_by_their_noise():
     assert (after < 0.8 * before).all()
     np.testing.assert_allclose(shrink_matrices(exact, np.full(6, 1e-20)), exact)
     np.testing.assert_allclose(found, np.swapaxes(found, 1, 2))
-
-
-def test_positive_part_of_one_and_of_several():
-    matrix = np.array([[1.0, 2.0], [2.0, 1.0]])
-    expected = 1.5 * np.ones((2, 2))
-    np.testing.assert_allclose(positive_part(matrix), expected)
-    np.testing.assert_allclose(positive_part(np.stack([matrix, matrix]))[1], expected)
 
 
 def test_variances_that_a_mean_allows():

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import laplace, norm, t
+from scipy.stats import laplace, norm
 
 from skdp_bary import PrivateKMeans
 from skdp_bary.geometry import Ball, Box
@@ -19,12 +19,10 @@ from tests.world import (
     ambient_round,
     haar_frame,
     home,
-    nearest,
     record,
     search,
     standing_out,
     sure_sds,
-    weighted_kmeans,
     without_far_noise,
 )
 
@@ -97,38 +95,6 @@ def test_far_cells_draw_a_center_and_hold_mass_where_they_stand_out(masses, n_fa
     assert kept.masses.sum() == left
 
 
-def test_near_cells_stay_however_little_they_hold():
-    assert found([[0.5, 2.2]], [1.0])[1].masses.sum() == 601
-
-
-@every("mass, kept", [(20.0, 600.0), (60.0, 660.0)])
-def test_what_is_not_seen_beside_heavy_clusters_needs_not_be_far(mass, kept):
-    points = np.vstack([NEAR, [[1.5, -0.2]]])
-    points = WeightedPoints(points, np.r_[np.full(6, 100.0), mass], 15.0, 0.01)
-    centers = np.array([[0.1, 0.5], [1.05, 1.0], [1.5, -0.2]])
-    assert without_far_noise(SETTING, DOMAIN, points, centers)[1].masses.sum() == kept
-
-
-def test_most_of_the_mass_is_kept_where_nothing_stands_out():
-    points = WeightedPoints(10.0 * NEAR, np.full(6, 2.0), 3.0, 0.01)
-    centers = points.best_centers(3, 10, 0)
-    kept, left = without_far_noise(SETTING, DOMAIN, points, centers)
-    assert left is points
-    np.testing.assert_array_equal(kept, centers)
-
-
-def test_bounds_ten_times_too_wide_lose_no_cluster():
-    """Far noise would draw a center to it with one of these seeds."""
-    rng = np.random.default_rng(3)
-    middles = np.array([[0.4, 0.4], [-0.5, 0.3], [0.1, -0.6], [0.7, -0.3]])
-    X = middles[rng.integers(4, size=4000)] + 0.05 * rng.normal(size=(4000, 2))
-    for seed in (0, 7):
-        kmeans = PrivateKMeans(4, bounds=(-10, 10), n_hint=4000, random_state=seed)
-        kmeans.fit(X)
-        away = np.linalg.norm(middles[:, None] - kmeans.cluster_centers_, axis=2).min(axis=1)
-        assert away.max() < 0.2
-
-
 @every("quantile, tail", [(sure_sds, laplace(scale=2.0**-0.5).sf), (_normal_sds, norm.sf)])
 def test_so_many_empty_cells_pass_as_is_said(quantile, tail):
     for n_cells, wrong in ((10, 0.5), (4096, 0.1), (10**6, 3.0)):
@@ -176,17 +142,6 @@ def test_points_without_mass_count_alike():
         assert np.isfinite(search(setting(2, 64, 1000), Box([0.0] * 2, [1.0] * 2), found)).all()
 
 
-def test_tails_beside_the_grid_that_is_searched_get_their_centers():
-    """Cells are added up for the search, tails into the last ones: rounds on all cells follow."""
-    places = np.linspace(-1.0, 1.0, 12_000)[:, None]
-    masses = 1e6 * t(4.0).pdf(places[:, 0] / 0.05)
-    cells = WeightedPoints(places, masses, 1.0, 0.0)
-    found = search(setting(1, 16, 10**6), Box([-1.0], [1.0]), cells)
-    best = weighted_kmeans(places, masses, 16, 10, np.random.default_rng(0))
-    costs = [masses @ nearest(places, centers)[1] for centers in (found, best)]
-    assert costs[0] < 1.03 * costs[1]
-
-
 # Rounds of Lloyd's algorithm on releases: how far centers stay from the mean of all rows
 
 
@@ -223,19 +178,6 @@ def test_centers_without_a_known_mass_take_what_the_plan_says():
     np.testing.assert_array_equal(ambient_round(released, np.ones(2), None, 0.0).centers, 0.0)
     centers = ambient_round(released, np.ones(2), None, 1.0).centers
     np.testing.assert_array_equal(centers, [np.zeros(5), asked[1]])  # one at the mean, to be safe
-
-
-def test_one_mass_of_many_that_noise_may_have_made_moves_no_center():
-    """Where the budget went to the mean, the largest of sixteen masses must stand out for sure."""
-    rng, asked = np.random.default_rng(0), np.ones((16, 5))
-    for mass, expected in ((3.0, 0.0), (9.0, 1.0)):
-        released = release(asked, asked, 1e-3, rng)
-        read = released.query.read(released)
-        read.mass[:] = 0.0
-        read.mass[3] = mass
-        read.sums[:] = 0.0
-        centers = ambient_round(released, np.ones(16), None, 0.0).centers
-        np.testing.assert_allclose(centers, expected, atol=0.01)
 
 
 # Advice about noise

@@ -113,15 +113,6 @@ def test_score_is_minus_the_distance(groups, fitted):
     assert fitted.score(X, y) == pytest.approx(-mean)
 
 
-def test_samples_follow_the_release(groups):
-    X, _ = groups
-    sliced = make().fit(X)
-    points = sliced.sample(300, random_state=1)
-    assert points.shape == (300, 2) and sliced.domain_.contains(points).all()
-    assert sliced.distance(points) < 0.05 < sliced.distance(points[:, ::-1])
-    np.testing.assert_array_equal(points, sliced.sample(300, random_state=1))
-
-
 def test_the_gradient_pulls_points_to_the_release(groups, fitted):
     X, _ = groups
     Z = np.zeros((50, 2))

@@ -433,16 +433,6 @@ def test_tables_without_names_and_tables_too_short():
         model.evaluate(rows[:3])
 
 
-def test_bins_of_a_report_are_named_from_end_to_end():
-    rows = np.random.default_rng(0).uniform(0.0, 400.0, size=(50, 1))
-    model = PrivateTable(Schema([Number(0, 400)]), epsilon=9.0, max_iter=2, n_components=2)
-    words = model.fit(rows).evaluate(rows).histograms[0][0]
-    assert words[0] == "0" and words[-1] == "400"  # ends are compared exactly
-    assert words[1].startswith("0 to ") and words[-2].endswith(" to 400")
-    ends = [[float(end) for end in word.split(" to ")] for word in words[1:-1]]
-    assert all(before[1] == after[0] for before, after in zip(ends, ends[1:], strict=False))
-
-
 def test_values_that_many_have_and_that_are_hardly_drawn_are_named(tmp_path):
     """Rows below a limit are none of the fit, and some of the table that it is compared with."""
     schema = Schema({"x": Number(0, 60), "job": Category(["a", "b", "c"], outside="refuse")})

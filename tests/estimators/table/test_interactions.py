@@ -113,11 +113,6 @@ class TestClassCounts:
             counts, variances = class_counts(known, place, wrong.copy(), np.full(3, 200.0**2))
             assert np.allclose(counts, TRUE, atol=1.0) and (variances < 1.0).all()
 
-    def test_the_histogram_where_no_pair_was_measured(self):
-        known = one_pair(np.zeros((2, 3, 2)), 1.0, TRUE.sum(axis=1))
-        counts, variances = class_counts(known, 1, TRUE.copy(), np.ones(3))
-        assert np.allclose(counts, TRUE, atol=1.0) and np.allclose(variances, 1.0)
-
     def test_noise_alone_makes_no_difference_between_classes(self):
         rng, even = np.random.default_rng(0), np.full((2, 200), 50.0)
         noisy = even + 20.0 * rng.standard_normal(even.shape)

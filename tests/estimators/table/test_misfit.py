@@ -49,12 +49,6 @@ def test_rare_classes_alone_do_not_warn():
         PrivateTable(SCHEMA, label="job", epsilon=2.0, n_components=2, max_iter=1).fit(rows)
 
 
-def test_what_fits_warns_of_nothing():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit("cook", 400)
-
-
 @every("released, told", [(600.0, False), (30_000.0, True)])
 def test_noise_is_no_sign_of_others(released, told):
     """Sizes are raised to ten times their noise, which is more than enough at small epsilons."""

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skdp_bary import PrivateTable
-from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Schema
+from skdp_bary.schema import Boolean, Date, Integer, Number, Schema
 from tests.cases import every
 from tests.world import (
     Thresholds,
@@ -72,21 +72,6 @@ def fitted(kind, values, **settings):
     return PrivateTable(Schema([kind]), **(small | settings)).fit(values[:, None])
 
 
-def test_ends_and_special_values_that_nobody_has_are_not_drawn():
-    values = np.random.default_rng(0).uniform(10.0, 90.0, 3000)
-    model = fitted(Number(0, 100, special=(-9, 50, 999)), values, random_state=2)
-    drawn = model.sample(20_000, random_state=0)
-    assert not np.isin(drawn, (-9.0, 0.0, 50.0, 100.0, 999.0)).any()
-
-
-def test_special_values_outside_short_ranges_are_drawn_exactly():
-    values = np.random.default_rng(0).integers(0, 60, 3000).astype(float)
-    values[:300], values[300:600] = 999.0, -1.0
-    drawn = fitted(Integer(0, 60, special=(-1, 999)), values).sample(3000, random_state=0)
-    assert set(drawn.ravel()) <= {-1.0, *np.arange(61.0), 999.0}
-    assert [abs((drawn == v).mean() - 0.1) < 0.02 for v in (-1, 999)] == [True, True]
-
-
 @every(
     "asked, allowed",
     [
@@ -147,12 +132,6 @@ def test_mass_beside_a_spike_is_kept_where_it_is_known(share, apart):
         assert found[1:].sum() == pytest.approx(share * TOTAL, abs=6 * SD)
 
 
-def test_a_line_without_what_is_known_beside_a_spike_is_the_spike():
-    counts = np.zeros(N_CELLS)
-    counts[0] = TOTAL
-    assert np.flatnonzero(cleaned(counts, 0)).tolist() == [0]
-
-
 @every("first, last, spike", [(1, 8, 0), (1, 60, 0), (300, 511, 0), (256, 300, 250), (1, 9, 511)])
 def test_what_is_left_beside_a_spike_is_spread_about_where_it_is(first, last, spike):
     counts = np.zeros(N_CELLS)
@@ -190,16 +169,3 @@ def test_classes_share_a_spike_whatever_the_noise_beside_it_is():
         counts = np.outer([0.7, 0.3], pooled) + noise
         shares.append(class_histograms(counts, pooled, np.zeros(400, dtype=int), sd)[:, 7])
     assert np.min(shares) > 0.6 and np.median(shares) == pytest.approx(2800 / 3100)
-
-
-def many_values(n_values=300):
-    rng, n = np.random.default_rng(0), 4000
-    return np.where(rng.random(n) < 0.94, 0, rng.integers(0, n_values, n))
-
-
-def test_rare_values_of_a_long_list_are_drawn_about_as_often_as_all_of_them_are():
-    schema = Schema({"a": Category(list(range(300)), outside="refuse")})
-    model = PrivateTable(schema, epsilon=1, n_components=2, random_state=0)
-    values = many_values()
-    drawn = model.fit(pd.DataFrame({"a": values})).sample(4000, random_state=0)["a"].astype(int)
-    assert (drawn != 0).mean() == pytest.approx((values != 0).mean(), abs=0.015)

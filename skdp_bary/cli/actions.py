@@ -22,7 +22,7 @@ from ..estimators.measure import PrivateMeasure
 from ..estimators.sliced import DPSlicedWasserstein
 from ..estimators.table import PrivateTable
 from ..estimators.two_sample import PrivateTwoSampleTest
-from ..exceptions import import_optional
+from ..exceptions import import_optional, in_digits
 from ..geometry.bounds import in_words
 from ..inspection.check_private import check_private
 from ..privacy.accountant import BudgetAccountant
@@ -33,6 +33,7 @@ from ..values import column_names, column_values, is_missing
 from .offer import (
     ENDINGS,
     arrays,
+    at_most,
     check_rows,
     check_target,
     heatmap,
@@ -426,7 +427,12 @@ def create(given):
 
 def show(given):
     """Print the entries and what is left."""
-    say(BudgetAccountant.open(given.ledger))
+    accountant = BudgetAccountant.open(given.ledger)
+    say(accountant)
+    if given.at_most is not None:
+        limited = at_most(accountant, given.at_most)
+        epsilon, delta = map(in_digits, limited.remaining())
+        say(f"left of this {limited.policy.period}: epsilon={epsilon}, delta={delta}")
 
 
 def raise_(given):

@@ -108,11 +108,18 @@ def _privacy(delta):
             "help": "what is protected (default: the ledger's, or add_remove)",
         },
         "--ledger": _named("FILE", "budget that is charged, see: skdp-bary budget create"),
+        **_AT_MOST,
         "--note": _named("TEXT", "kept with the entry of the ledger, as 2026-03", default=""),
         "--dry-run": _flag("print what it would cost, read and charge nothing"),
     }
 
 
+_AT_MOST = {
+    "--at-most": _named(
+        "EPSILON/PERIOD",
+        "most that all entries of this day, month, quarter or year, in UTC, may spend, as 1/year",
+    )
+}
 _TABLE = "private table: .csv, .csv.gz or .parquet, with a line of column names"
 _KEEP = {"--keep-columns": _named("NAME", "only these columns (default: all)", nargs="+")}
 _COLUMNS = {
@@ -249,7 +256,11 @@ _ACTIONS = {  # what it does, options, an example
         },
         "budget.db --epsilon 2",
     ),
-    "show": ("print the entries and what is left", _LEDGER, "budget.db"),
+    "show": (
+        "print the entries and what is left",
+        {**_LEDGER, **_AT_MOST},
+        "budget.db --at-most 1/year",
+    ),
     "raise": (
         "raise the ceiling, by an entry that says who and why; it cannot be lowered",
         {

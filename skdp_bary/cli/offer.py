@@ -18,6 +18,7 @@ from ..exceptions import BudgetError, import_optional, in_digits
 from ..privacy.accountant import BudgetAccountant
 from ..privacy.entries import ROWS, UNNAMED, shown
 from ..privacy.mechanisms import ADD_REMOVE
+from ..privacy.policy import SpendingPolicy
 from .pages import KEPT, NEED_DELTA, REFUSED, cell, say, uninterrupted
 
 # From an estimator to a release: the price, the charge, the file and the words.
@@ -55,7 +56,7 @@ def offer(estimator, table, given, limits, said, write=None, endings=()):
     unit = given.unit or {None: ROWS, ROWS: UNNAMED}.get(given.groups, given.groups)
     if given.dry_run:
         quote = accountant.quote(estimator, n_features, unit=unit)
-        say(_quote_in_words(quote, accountant.ledger))
+        say(_quote_in_words(quote, given.ledger))
         return 0 if quote.fits else REFUSED
     accountant.check(estimator.privacy_plan(n_features), who=type(estimator).__name__, unit=unit)
     terms = {"unit": unit, "note": given.note}
@@ -68,7 +69,7 @@ def offer(estimator, table, given, limits, said, write=None, endings=()):
             estimator.fit(X, y, groups=groups, **terms)
         with uninterrupted():
             whole = file is None or _deliver(file, write, estimator, given)
-    _tell([said(estimator, given)] if whole else [], accountant)
+    _tell([said(estimator, given)] if whole else [], accountant, given.ledger)
     return 0 if whole else KEPT
 
 
@@ -109,9 +110,9 @@ def _deliver(file, write, estimator, given):
     return file.deliver(content, ending)
 
 
-def _tell(words, accountant):
+def _tell(words, accountant, ledger):
     """Print the paid release and what is left; if that can be printed no more, as an error."""
-    if accountant.ledger is None:
+    if ledger is None:
         left = f"spent {_amounts(*accountant.total())}, recorded nowhere (no --ledger)"
     else:
         left = f"left of the budget: {_amounts(*accountant.remaining())}"
@@ -153,7 +154,24 @@ def open_budget(given):
             f"--where and --drop-missing need the relation add_remove, got {accountant.neighbors}, "
             "which makes the number of rows that are left public. Filter the file before."
         )
-    return accountant
+    if given.at_most is None:
+        return accountant
+    if given.ledger is None:
+        raise ValueError("--at-most needs --ledger, which knows what this period has spent.")
+    return at_most(accountant, given.at_most)
+
+
+def at_most(accountant, limit):
+    """Return a budget that spends no more than this in a period; its delta is limited in all."""
+    epsilon, _, period = limit.partition("/")
+    try:
+        policy = SpendingPolicy(float(epsilon), accountant.delta, period)
+    except ValueError:
+        raise ValueError(
+            "--at-most must be a positive epsilon per day, month, quarter or year, got "
+            f"{limit!r}. For example --at-most 1/year."
+        ) from None
+    return accountant.under(policy)
 
 
 def _quote_in_words(quote, ledger):

@@ -31,6 +31,29 @@ def test_raise(ledger, capsys):
     assert BudgetAccountant.open(ledger).delta == 1e-5
 
 
+def test_a_limit_per_period(ledger, tmp_path, capsys):
+    """A release that the budget admits is refused in words where the year has spent its share."""
+    table = tmp_path / "rows.csv"
+    table.write_text("x,y\n" + "0.5,0.5\n" * 50)
+    out = str(tmp_path / "measure.csv")
+    asked = ["measure", str(table), "--bounds", "0", "1", "--out", out, "--epsilon", "0.2"]
+    asked += ["--ledger", ledger]
+    for dry in (["--dry-run"], []):
+        assert main([*asked, "--at-most", "0.4/year", *dry]) == 3
+        told = "".join(capsys.readouterr())
+        assert "policy leaves" in told and "0.15" in told and "of this year" in told
+    assert len(BudgetAccountant.open(ledger).entries) == 1
+    assert main([*asked, "--at-most", "0.5/year"]) == 0
+    assert "left of the budget: epsilon=0.05" in capsys.readouterr().out
+    assert main(["budget", "show", ledger, "--at-most", "0.5/year"]) == 0
+    assert "left of this year: epsilon=0.05, delta=1e-06" in capsys.readouterr().out
+    for wrong in ("0.5", "year", "-1/year", "1/decade", "nan/day"):
+        assert main([*asked, f"--at-most={wrong}"]) == 2
+        assert "must be a positive epsilon per day, month" in capsys.readouterr().err
+    assert main([*asked[:-2], "--at-most", "1/year"]) == 2
+    assert "needs --ledger" in capsys.readouterr().err
+
+
 def test_verify_with_a_receipt(ledger, tmp_path, capsys):
     files = [tmp_path / "budget.db", tmp_path / "budget.db.lock"]
     old = [file.read_bytes() for file in files]

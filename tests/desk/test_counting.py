@@ -1,18 +1,15 @@
 """Counting in threads and processes: the same integers, in memory bounded by the chunk."""
 
-import subprocess
-import sys
 import threading
-import tracemalloc
 
 import joblib
 import numpy as np
 import pytest
 
-from skdp_bary.base import CellTree, ClippedSum, Count, Moments
+from skdp_bary.base import CellTree, ClippedSum, Count
 from skdp_bary.geometry import Ball, Box
 from tests import world
-from tests.world import chunk, home, integers, rows, same, sketch
+from tests.world import home, integers, rows, same, sketch
 
 N, D = 997, 3
 CLASSES = np.array(["a", "b", "c"])
@@ -20,7 +17,6 @@ RNG = np.random.default_rng(0)
 X, Y = RNG.normal(0.5, 0.4, size=(N, D)), CLASSES[RNG.integers(3, size=N)]
 X[::5] = np.round(X[::5] * 8) / 8  # ties, and borders of cells
 GROUPS = RNG.integers(200, size=N)
-POINTS, ZERO = np.eye(D), np.zeros((1, D))
 counting = home("collect")
 
 
@@ -128,65 +124,3 @@ def test_an_error_in_a_worker_is_the_error_of_the_fit(monkeypatch):
     bad[-1, 0] = np.nan
     with in_threads(), pytest.raises(ValueError, match="Input X contains NaN"):
         integers(Count(), rows(bad))
-
-
-def test_memory_is_bounded_by_the_chunk():
-    n_rows, n_chunks = 20_000, 60
-
-    def generate():
-        rng = np.random.default_rng(0)
-        for _ in range(n_chunks):
-            yield rng.random((n_rows, 2))
-
-    tree = CellTree(Box([0.0, 0.0], [1.0, 1.0]), 8)
-    tracemalloc.start()
-    blocks = integers(world.LevelCounts(tree), rows(generate()))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert blocks[0].tolist() == [[n_rows * n_chunks]]
-    assert peak < n_rows * n_chunks * 2 * 8 / 8
-
-
-_PEAK = """
-from pathlib import Path
-import numpy as np
-from skdp_bary.geometry import Box
-from tests.world import LevelCounts, CellTree, integers, rows
-X = np.zeros((4_000_000, 2)) + 0.3
-query = LevelCounts(CellTree(Box([0.0, 0.0], [1.0, 1.0]), 10))
-integers(query, rows(X[:9]))
-# getrusage would count what the parent held; this does not
-peak = lambda: int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
-before = peak()
-integers(query, rows(X))
-print((peak() - before) / X.nbytes)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_counting_an_array_takes_a_third_of_its_size_at_most():
-    out = subprocess.run([sys.executable, "-c", _PEAK], capture_output=True, text=True, check=True)
-    assert float(out.stdout) < 0.35
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        world.CellSpreads(POINTS, ZERO, POINTS[None], 1.0),
-        ClippedSum(1.5, D),
-        Moments(ZERO, 1.0),
-        world.NearestLoss(POINTS, 1.0),
-    ],
-    ids=lambda query: type(query).__name__,
-)
-def test_blocks_of_one_question_share_a_lattice(query, monkeypatch):
-    made, build = [], world.CentredLattice.__post_init__
-    monkeypatch.setattr(
-        world.CentredLattice,
-        "__post_init__",
-        lambda lattice: made.append(lattice) or build(lattice),
-    )
-    counted = sketch(query)
-    for start in range(0, N, 100):
-        counted.update(chunk(X[start : start + 100]))
-    assert len(made) == 1

@@ -4,6 +4,8 @@ import os
 import re
 import shutil
 import signal
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -261,36 +263,18 @@ class TestExchanged:
             BudgetAccountant.open(path)
 
 
-class TestRepeated:
-    """The same charge in the same second, after an older copy of all files was put back."""
-
-    @pytest.fixture
-    def repeated(self, path, tmp_path, monkeypatch):
-        class Clock:
-            @staticmethod
-            def now(zone):
-                return spending_clock
-
-        from datetime import UTC, datetime
-
-        spending_clock = datetime(2030, 1, 1, tzinfo=UTC)
-        monkeypatch.setattr(home("new_entry"), "datetime", Clock)
-        for file in (path, side(path)):
-            shutil.copy(file, tmp_path)
-        budget = BudgetAccountant.open(path)
-        budget.spend(0.25, who="same")
-        receipt = budget.receipt()
-        for file in (path, side(path)):
-            shutil.copy(tmp_path / file.name, file)
-        BudgetAccountant.open(path).spend(0.25, who="same")
-        return path, budget, receipt
-
-    def test_a_receipt_finds_it(self, repeated):
-        path, _, receipt = repeated
+def test_the_same_charge_in_the_same_second_is_another_one(path, tmp_path, monkeypatch):
+    """After an older copy of all files was put back."""
+    clock = SimpleNamespace(now=lambda zone: datetime(2030, 1, 1, tzinfo=UTC))
+    monkeypatch.setattr(home("new_entry"), "datetime", clock)
+    for file in (path, side(path)):
+        shutil.copy(file, tmp_path)
+    budget = BudgetAccountant.open(path)
+    budget.spend(0.25, who="same")
+    receipt = budget.receipt()
+    for file in (path, side(path)):
+        shutil.copy(tmp_path / file.name, file)
+    BudgetAccountant.open(path).spend(0.25, who="same")
+    for find in (lambda: BudgetAccountant.open(path).verify(receipt), lambda: budget.spend(0.1)):
         with pytest.raises(LedgerError, match="older copy"):
-            BudgetAccountant.open(path).verify(receipt)
-
-    def test_what_is_open_finds_it(self, repeated):
-        _, budget, _ = repeated
-        with pytest.raises(LedgerError, match="older copy"):
-            budget.spend(0.1)
+            find()

@@ -44,9 +44,6 @@ def test_beyond_the_series_the_bound_stays_above(t):
     with mpmath.workdps(40):  # Kummer's expansion at infinity, first term and then some
         leading = mpmath.loggamma(392) - mpmath.loggamma(0.5) + t - 391.5 * mpmath.log(t)
     assert value >= leading
-
-
-def test_degenerate_laws():
     assert log_kummer(0.5, 392.0, 0.0) == 0.0
     assert log_kummer(0.5, 0.5, 30.0) == pytest.approx(30.0, rel=1e-12)
     assert math.isfinite(log_kummer(4096.0, 4096.5, 1e5))

@@ -220,9 +220,6 @@ def test_a_plan_of_a_race_alone_or_beside_pure_steps():
         Plan("add_remove", 0.25, 0.0, steps_of(rate))
     with pytest.raises(ValueError, match="delta"):
         Plan("add_remove", 0.499, delta, (*steps_of(rate), Step("count", pure)))
-
-
-def test_a_plan_holds_one_race():
     twice = (*steps_of(0.001), Step("again", RaceChoice(0.001)))
     with pytest.raises(ValueError, match="priced jointly"):
         Plan("add_remove", 1.0, 0.1, twice)
@@ -241,16 +238,12 @@ def test_a_renyi_filter_never_prices_a_race_below_its_loss():
     assert loss * 1e6 <= wide.price_plan(plan).loss <= loss * 1e6 + 2
 
 
-def test_the_rate_of_a_unit_never_adds_up_to_more():
-    for units in (1, 3, 1 << 16):
-        for rate in (0.1, 0.04321, 1 / 3):
-            exact = mpmath.mpf(RaceChoice(rate).unit_rate(units)) * units
-            assert exact <= mpmath.mpf(rate)
-
-
 @every("rate", [0.0, -1.0, math.inf, math.nan, 31.0])
 def test_rates_are_checked(rate):
     with pytest.raises(ValueError, match="rate"):
         RaceChoice(rate)
     with pytest.raises(ValueError, match="rate"):
         race_delta(rate, 1.0, "add_remove")
+    for units, right in product((1, 3, 1 << 16), (0.1, 0.04321, 1 / 3)):
+        exact = mpmath.mpf(RaceChoice(right).unit_rate(units)) * units
+        assert exact <= mpmath.mpf(right)  # never adds up to more

@@ -139,17 +139,14 @@ def test_curves_refuse_other_relations_even_where_nothing_is_spent(curve, relati
             curve(amount, rate, 2.0, relation)
 
 
-@every("rate", [0.0, -0.1, 1.1, math.nan])
-def test_rates_outside_are_refused(rate):
-    with pytest.raises(ValueError, match="rate"):
-        world.amplify(1.0, 0.0, rate, *POISSON)
-
-
-def test_names_outside_are_refused():
+def test_names_and_rates_outside_are_refused():
     with pytest.raises(ValueError, match="sampling must be one of"):
         world.check_sampling("shuffle", "add_remove")
     with pytest.raises(ValueError, match="relation must be one of"):
         world.check_sampling("poisson", "swap")
+    for rate in (0.0, -0.1, 1.1, math.nan):
+        with pytest.raises(ValueError, match="rate"):
+            world.amplify(1.0, 0.0, rate, *POISSON)
 
 
 @every("rule", [POISSON, WITHOUT])

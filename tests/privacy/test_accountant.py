@@ -95,14 +95,8 @@ class TestContract:
         accountant.charge(pure_plan(0.5, "replace_one"), "KMeans", note="seeded, not private")
         accountant.part("north").spend(0.25, 1e-6, who="survey")
         first, second = accountant.entries
-        assert (first.who, first.relation, first.epsilon, first.delta, first.part, first.note) == (
-            "KMeans",
-            "replace_one",
-            0.5,
-            0.0,
-            "",
-            "seeded, not private",
-        )
+        told = first.who, first.relation, first.epsilon, first.delta, first.part, first.note
+        assert told == ("KMeans", "replace_one", 0.5, 0.0, "", "seeded, not private")
         assert (second.who, second.part, second.delta) == ("survey", "north", 1e-6)
         assert first.time[:2] == "20"
         assert first.time <= second.time

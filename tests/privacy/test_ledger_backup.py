@@ -38,20 +38,18 @@ class TestBackup:
         assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600 or os.name == "nt"
         budget.spend(0.5)
 
-    def test_an_existing_file_stays(self, path, tmp_path):
+    def test_what_cannot_be_written_is_refused(self, path, tmp_path):
         (tmp_path / "copy.db").write_text("mine")
+        budget = BudgetAccountant(1.0, ledger=path)
         with pytest.raises(LedgerError, match="copy.db' exists already; name another"):
-            BudgetAccountant(1.0, ledger=path).backup(tmp_path / "copy.db")
+            budget.backup(tmp_path / "copy.db")
         assert (tmp_path / "copy.db").read_text() == "mine"
-
-    def test_an_error_of_writing_names_the_backup_and_not_the_ledger(self, path, tmp_path):
         with pytest.raises(LedgerError, match="The backup .*nowhere.*folder is missing") as caught:
-            BudgetAccountant(1.0, ledger=path).backup(tmp_path / "nowhere" / "copy.db")
+            budget.backup(tmp_path / "nowhere" / "copy.db")
         assert str(path) not in str(caught.value)
-
-    def test_only_files_have_backups(self, tmp_path):
         with pytest.raises(LedgerError, match="memory"):
-            BudgetAccountant(1.0).backup(tmp_path / "copy.db")
+            BudgetAccountant(1.0).backup(tmp_path / "other.db")
+        assert (_sqlite.LEDGER ^ _sqlite.BACKUP).bit_count() >= 8  # marks of the files
 
     def test_restoring_is_an_entry(self, path, tmp_path):
         budget = BudgetAccountant(1.0, ledger=path)
@@ -72,9 +70,6 @@ class TestBackup:
         restored.spend(0.5)
         with pytest.raises(BudgetError):
             restored.spend(0.1)
-
-    def test_marks_differ_in_many_bits(self):
-        assert (_sqlite.LEDGER ^ _sqlite.BACKUP).bit_count() >= 8
 
 
 def spend_and_copy(path, seed, rounds):

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -91,11 +90,6 @@ class TestFile:
             file.chmod(0o660)  # a group may share it if its owner says so
         accountant.spend(0.1)
         assert stat.S_IMODE(side_file(path).stat().st_mode) == 0o660
-
-    @needs_posix
-    def test_a_folder_is_refused_as_one(self, path):
-        with pytest.raises(LedgerError, match="it is a folder"):
-            BudgetAccountant.open(Path(path).parent)
 
     def test_a_second_name_is_refused(self, path):
         """A journal left under one name undid what was charged under the other."""
@@ -229,6 +223,8 @@ class TestTerms:
             assert file.read_bytes() == before
         with pytest.raises(LedgerError, match="its folder is missing"):
             opened(tmp_path / "nowhere" / "budget.db")
+        with pytest.raises(LedgerError, match="it is a folder"):
+            BudgetAccountant.open(tmp_path)
 
 
 class TestTampering:
@@ -445,17 +441,13 @@ class TestFileGroup:
 
         return grp.getgrgid(os.getgid()).gr_name
 
-    def test_both_files_are_the_groups(self, path):
+    @pytest.mark.parametrize("shared", [True, False])
+    def test_both_files_are_the_groups_or_the_owners_alone(self, path, shared):
         path.parent.chmod(0o2770)
-        opened(path, file_group=self.mine()).spend(0.1)
+        opened(path, **({"file_group": self.mine()} if shared else {})).spend(0.1)
         for file in (path, side_file(path)):
-            found = file.stat()
-            assert (found.st_gid, stat.S_IMODE(found.st_mode)) == (os.getgid(), 0o660)
-
-    def test_without_a_group_they_are_the_owners_alone(self, path):
-        path.parent.chmod(0o2770)
-        opened(path)
-        assert [stat.S_IMODE(f.stat().st_mode) for f in (path, side_file(path))] == [0o600] * 2
+            assert stat.S_IMODE(file.stat().st_mode) == (0o660 if shared else 0o600)
+            assert file.stat().st_gid == os.getgid() or not shared
 
     @pytest.mark.parametrize(
         ("mode", "group", "advice"),
@@ -466,7 +458,5 @@ class TestFileGroup:
         with pytest.raises(ValueError, match=f"file_group.*{advice}"):
             opened(path, file_group=group or self.mine())
         assert list(path.parent.iterdir()) == []
-
-    def test_a_budget_in_memory_has_no_file(self):
         with pytest.raises(ValueError, match="file_group must be None"):
             BudgetAccountant(1.0, file_group=self.mine())

@@ -268,38 +268,35 @@ def test_split_mu_always_makes_a_plan_and_wastes_nothing(epsilon, delta, shares)
 def test_split_mu_shares_are_squares():
     parts = split_mu(1.0, 1e-6, {"a": 1, "b": 4})
     assert parts["b"] / parts["a"] == pytest.approx(2.0)
-
-
-def test_split_mu_needs_a_delta():
     with pytest.raises(ValueError, match="delta"):
         split_mu(1.0, 0.0, {"a": 1})
 
 
+@pytest.mark.parametrize("pure", [False, True])
 @given(shares, shares, st.integers(0, 3))
-def test_steps_divided_anew_cost_no_more(old, new, n_done):
-    steps = [Step(name, RoundedGaussian(mu)) for name, mu in split_mu(1.0, 1e-6, old).items()]
-    plan = Plan("add_remove", 1.0, 1e-6, tuple(steps))
+def test_steps_divided_anew_cost_no_more(pure, old, new, n_done):
+    if pure:
+        delta, of, parts = 0.0, DiscreteLaplace, split_epsilon(1.0, old)
+    else:
+        delta, of, parts = 1e-6, RoundedGaussian, split_mu(1.0, 1e-6, old)
+    steps = tuple(Step(name, of(amount)) for name, amount in parts.items())
+    plan = Plan("add_remove", 1.0, delta, steps)
     n_done = min(n_done, len(steps) - 1)
     again = divided_anew(plan, n_done, renamed(new), lambda plan: True)
     assert again.steps[:n_done] == plan.steps[:n_done] and len(again.steps) == n_done + len(new)
-    cost, paid = (sum(Fraction(s.mechanism.mu) ** 2 for s in p.steps) for p in (again, plan))
-    assert cost <= paid and cost > paid * (1 - Fraction(1, 10**9))
+    cost, paid = (
+        p.pure_epsilon if pure else sum(Fraction(s.mechanism.mu) ** 2 for s in p.steps)
+        for p in (again, plan)
+    )
+    assert paid * (1 - Fraction(1, 10**9)) < cost <= paid
 
 
-@given(shares, shares, st.integers(0, 3))
-def test_pure_steps_divided_anew_cost_no_more(old, new, n_done):
-    steps = [Step(name, DiscreteLaplace(e)) for name, e in split_epsilon(1.0, old).items()]
-    plan = Plan("add_remove", 1.0, 0.0, tuple(steps))
-    n_done = min(n_done, len(steps) - 1)
-    again = divided_anew(plan, n_done, renamed(new), lambda plan: True)
-    assert again.steps[:n_done] == plan.steps[:n_done] and len(again.steps) == n_done + len(new)
-    assert plan.pure_epsilon * (1 - Fraction(1, 10**9)) < again.pure_epsilon <= plan.pure_epsilon
-
-
-def test_steps_of_two_kinds_are_not_divided_anew():
+def test_steps_of_two_kinds_or_that_nothing_pays_for_are_not_divided_anew():
     steps = (Step("a", DiscreteLaplace(0.5)), Step("b", RoundedGaussian(0.01)))
     with pytest.raises(ValueError, match="divided anew"):
         divided_anew(Plan("add_remove", 1.0, 1e-6, steps), 0, {"b": 1.0}, lambda plan: True)
+    with pytest.raises(ValueError, match="epsilon"):
+        divided_anew(pure_plan(1.0, 0.5, 0.5), 0, {"b": 1.0}, lambda plan: False)
 
 
 def renamed(shares):
@@ -320,8 +317,3 @@ def test_steps_divided_anew_use_what_a_renyi_loss_pays_for(order, old, new, n_do
     later = sum(pure_renyi(step.mechanism.epsilon, order) for step in steps[n_done:])
     left = (paid - again.renyi(order)) / later
     assert left < 1e-2 or float(again.pure_epsilon / plan.pure_epsilon) > 1 - 1e-4
-
-
-def test_steps_that_nothing_pays_for_are_not_divided_anew():
-    with pytest.raises(ValueError, match="epsilon"):
-        divided_anew(pure_plan(1.0, 0.5, 0.5), 0, {"b": 1.0}, lambda plan: False)

@@ -85,10 +85,13 @@ def _written(estimator, given):
 
 def _written_map(estimator, given):
     persons, error = estimator.count_persons(return_std=True)
-    return (
+    told = (
         f"wrote {given.out}; persons on the map, counted with noise: {max(persons, 0.0):,.0f} "
         f"(standard error {error:,.0f})"
     )
+    if not given.out.endswith(".geojson"):
+        return told
+    return f"{told}; masses, with noise smoothed out, add up to {estimator.total_:,.0f}"
 
 
 def _distance_of(estimator, given):

@@ -51,6 +51,11 @@ def offer(estimator, table, given, limits, said, write=None, endings=()):
     )
     say(f"a row is ({', '.join(map(shown, given.columns))}); a person is {person}")
     say(limits)
+    if given.where or given.drop_missing:  # the same whatever is left, which is private
+        rules = [*given.where, *["no value is missing"] * given.drop_missing]
+        say(
+            f"rows are kept where {' and '.join(map(shown, rules))}; if none is, no message says so"
+        )
     if write is not None:
         _check_out(given, endings)
     unit = given.unit or {None: ROWS, ROWS: UNNAMED}.get(given.groups, given.groups)

@@ -207,7 +207,7 @@ def warn_of_missing(total, measurements, facts, epsilon):
     else:
         return
     warn(
-        f"The release holds about {max(total, 0.0):.0f} persons {found}. Rows outside of bounds "
+        f"The release holds about {max(noisy, 0.0):.0f} persons {found}. Rows outside of bounds "
         f"carry no mass: check the units and the order of the columns{hint}.",
         stacklevel=5,
     )

@@ -1,5 +1,6 @@
 """Rows that rules of the command line keep: each by its own values, in CSV and Parquet."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -151,3 +152,26 @@ def test_schemas_of_some_columns(table, capsys):
     out = capsys.readouterr().out
     assert '"age":' in out and '"x":' in out and "ward" not in out
     assert main(["schema", table, "--keep-columns", "height"]) == 2
+
+
+def test_what_is_said_of_rules_is_the_same_whatever_is_left(table, capsys):
+    """Whether rows are left is private, so one line says that nothing will tell it."""
+    told = set()
+    for rows in ("age >= 18", "age > 99"):
+        asked = ["measure", table, "--columns", "x", "--bounds", "0", "1", "--where", rows]
+        assert main([*asked, "--drop-missing", "--out", "m.csv", "--overwrite"]) == 0
+        told.add(capsys.readouterr().out.replace(rows, "RULE"))
+    (lines,) = told
+    assert "where RULE and no value is missing; if none is, no message says so" in lines
+
+
+def test_a_map_says_one_number_of_persons(table, capsys):
+    """Notes gave the sum of the masses, the last line the count with its noise."""
+    FRAME.assign(y=0.5).to_csv("places.csv", index=False)
+    asked = ["heatmap", "places.csv", "--columns", "x", "y", "--bounds", "0", "1"]
+    assert main([*asked, "--where", "age > 99", "--epsilon", "0.1", "--out", "m.geojson"]) == 0
+    out, err = capsys.readouterr()
+    number = re.search("counted with noise: ([0-9,]+) ", out).group(1)
+    assert "masses, with noise smoothed out" in out
+    note = re.search("holds about ([0-9]+) persons", err)
+    assert note is None or note.group(1) == number.replace(",", "")

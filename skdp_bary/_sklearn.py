@@ -13,8 +13,9 @@ from pickle import UnpicklingError
 
 import numpy as np
 from sklearn import get_config
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads  # noqa: F401
 from sklearn.utils._repr_html.estimator import _get_visual_block, _VisualBlock, estimator_html_repr
 from sklearn.utils.parallel import Parallel
@@ -28,6 +29,7 @@ _SEARCHES = "sklearn.model_selection."
 _PAID = f"{__package__}.model_selection."
 _LIBRARIES = ("sklearn.", "joblib.")
 _PIPELINE_FITS = ("_fit", "fit", "fit_transform", "fit_predict")
+_UNIONS = ("sklearn.pipeline", "sklearn.compose._column_transformer")
 _ONCE_A_FOLD = ("cross_validate", "cross_val_predict", "cross_val_score")
 
 
@@ -146,6 +148,15 @@ def pipeline_among_callers():
                 place = frame.f_locals.get("step_idx", -1)
                 return owner.steps[:place], owner.steps[place:]
     return [], []
+
+
+def called_by_a_union():
+    """Whether a fit of a union or of a column transformer is among the callers."""
+    return any(
+        isinstance(frame.f_locals.get("self"), FeatureUnion | ColumnTransformer)
+        for module, frame in _frames(sys._getframe(1))
+        if module in _UNIONS and frame.f_code.co_name in ("fit", "fit_transform")
+    )
 
 
 def _searches():

@@ -155,8 +155,14 @@ def test_a_union_of_private_features_shares_a_budget():
     assert union.fit(X).transform(X).shape == (N, 3 + 2 + 3)
     assert accountant.total() == (2.0, 0.0)
     assert len(union.get_feature_names_out()) == 8
-    with pytest.raises(ValueError, match="Nothing was charged"):
+    with pytest.raises(ValueError, match="Nothing was charged for this step; budget.entries lists"):
         union.fit(X)
+    columns = ColumnTransformer([(name, step, [0, 1]) for name, step in union.transformer_list])
+    with pytest.raises(ValueError, match="Nothing was charged for this step; budget.entries lists"):
+        columns.fit(X)
+    alone = union.transformer_list[0][1]
+    with pytest.raises(ValueError, match="Nothing was charged[.]"):
+        alone.fit(X)
 
 
 def three_steps(budget, *between):

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 
-from .._sklearn import BaseSearchCV, pipeline_among_callers
+from .._sklearn import BaseSearchCV, called_by_a_union, pipeline_among_callers
 from ..exceptions import check_integer, exact, in_digits, refuse_class
 from .plans import Plan, failure_advice
 
@@ -287,6 +287,11 @@ def told_of_a_pipeline(error: Exception, accountant: object) -> str:
             "Nothing was charged.",
             "Nothing was charged for this step; earlier steps of the pipeline have paid "
             f"{_in_words((float(epsilon), float(delta)))}.",
+        )
+    elif called_by_a_union():  # which does not say what it has fitted
+        told = told.replace(
+            "Nothing was charged.",
+            "Nothing was charged for this step; budget.entries lists what others have paid.",
         )
     if paid or len(rest) > 1:
         told += " budget.quote(pipeline, n_features) prices all steps before a fit."

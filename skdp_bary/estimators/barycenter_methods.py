@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ..transport.barycenter import free_support_barycenter
 from ..transport.measures import DiscreteMeasure
 from ..transport.semidiscrete import solve_semidiscrete
 from ..transport.tree_fits import prune
-from .clustering import KMeansSetting, is_gaussian
+from .clustering import is_gaussian
 from .clustering_high import HighMethod, mean_about, rows_reach, shortened
 from .facts import number_of_classes
 from .noisy_means import pyramid_tuning
@@ -357,7 +358,7 @@ class ClustersMethod(BarycenterMethod):
 
     def shares(self, setting):
         """Return the steps of a clustering."""
-        return self._kmeans.shares(_clustering(setting))
+        return self._kmeans.shares(_clustering(setting), setting.n_features)
 
     def settled_shares(self, setting, facts):
         """Return the steps of a clustering, by the size."""
@@ -376,18 +377,16 @@ class ClustersMethod(BarycenterMethod):
 
 def _of_a_class(facts):
     size = None if facts.size is None else facts.size / facts.n_classes
-    return replace(facts, n_classes=1, classes=None, size=size, mass_public=facts.total_public)
+    return replace(facts, classes=None, size=size, mass_public=facts.total_public)
 
 
 def _clustering(setting):
-    """Return the setting of the private k-means of one class."""
+    """Return the parameters of the private k-means of one class."""
     n_hint = setting.n_hint
-    return KMeansSetting(
-        n_features=setting.n_features,
+    return SimpleNamespace(
         n_clusters=setting.n_atoms,
-        init="auto",
-        n_init=TUNED.single_starts,
         max_iter="auto",
+        n_init=TUNED.single_starts,
         n_hint=None if n_hint is None else n_hint / number_of_classes(setting.classes),
         epsilon=setting.epsilon,
         delta=setting.delta,

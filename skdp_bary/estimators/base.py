@@ -94,8 +94,7 @@ class Facts:
     ----------
     relation : str
         Neighboring relation.
-    n_features, n_classes : int
-        Public sizes.
+    n_features : int
     classes : ndarray or None
         Public labels.
     units : int
@@ -117,7 +116,6 @@ class Facts:
 
     relation: str
     n_features: int
-    n_classes: int
     classes: np.ndarray | None
     units: int
     total_public: bool
@@ -130,6 +128,11 @@ class Facts:
     def __post_init__(self):
         if self.domain is not None:  # before rows are read in it
             self.domain._filled()
+
+    @property
+    def n_classes(self) -> int:
+        """Number of public labels; rows without any are one class."""
+        return 1 if self.classes is None else len(self.classes)
 
     @property
     def labels(self) -> np.ndarray:
@@ -375,9 +378,10 @@ path, of shape (n_rows, n_features)
             raise ValueError(_ONE_SHOT.format(steps, ", ".join(savers)))
         if plan.relation == REPLACE_ONE and rows.persons_move_classes:
             raise ValueError(_TWO_CLASSES)
-        n_classes, domain = number_of_classes(rows.classes), None
+        domain = None
         if self.bounds is not None:
             domain = check_domain(self.bounds, rows.n_features, rows.names)
+        one_class = rows.classes is None or len(rows.classes) == 1
         mass_public = plan.relation != ADD_REMOVE and not rows.source.weighted
         size = self._hinted_size(plan)
         if size is None and plan.relation != ADD_REMOVE:
@@ -387,10 +391,9 @@ path, of shape (n_rows, n_features)
         facts = Facts(
             relation=plan.relation,
             n_features=rows.n_features,
-            n_classes=n_classes,
             classes=rows.classes,
             units=1,
-            total_public=mass_public and (n_classes == 1 or plan.relation == REPLACE_ONE),
+            total_public=mass_public and (one_class or plan.relation == REPLACE_ONE),
             mass_public=mass_public,
             domain=domain,
             size=size,

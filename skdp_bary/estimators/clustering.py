@@ -128,33 +128,6 @@ _LEAST_SHARE = 1e-3  # of the budget: less needs noise wider than is drawn
 
 
 @dataclass(frozen=True, eq=False)
-class KMeansSetting:
-    """Public parameters that a method may use: those of the estimator, and the number of features.
-
-    See :class:`~skdp_bary.PrivateKMeans` for what they mean.
-    """
-
-    n_features: int
-    n_clusters: int
-    init: object
-    n_init: int
-    max_iter: object
-    n_hint: int | None
-    epsilon: float
-    delta: float
-    random_state: object
-
-    @property
-    def mu(self):
-        """Gaussian parameter of the budget; needs ``delta > 0``."""
-        return gaussian_mu(self.epsilon, self.delta)
-
-    def rounds(self, wanted):
-        """Return the number of private rounds, where "auto" means `wanted`."""
-        return wanted if self.max_iter == "auto" else self.max_iter
-
-
-@dataclass(frozen=True, eq=False)
 class PrivateClusters:
     """Result that a method computes from its releases.
 
@@ -211,16 +184,6 @@ class WeightedPoints:
         rng = public_generator(random_state)
         return weighted_kmeans(self.points, self.masses, n_clusters, n_init, rng)
 
-    def spread_about(self, centers):
-        """Return the mean squared distance of every cluster's rows from its center."""
-        if not len(self.points):
-            return np.full(len(centers), self.within)
-        label, squares = nearest(self.points, centers)
-        masses = np.bincount(label, weights=self.masses, minlength=len(centers))
-        total = np.bincount(label, weights=self.masses * squares, minlength=len(centers))
-        overall = total.sum() / max(float(masses.sum()), 1e-300)
-        return np.where(masses > 0, total / np.maximum(masses, 1e-300), overall) + self.within
-
     def masses_about(self, centers):
         """Return the mass of every cluster, and the variance of a coordinate of its center."""
         label, squares = nearest(self.points, centers) if len(self.points) else ([], [])
@@ -232,27 +195,20 @@ class WeightedPoints:
 class KMeansMethod(ABC):
     """What is released for a clustering, and how centers are made of it.
 
-    A method reads public parameters and earlier releases, never a row.
+    A method reads the parameters of a :class:`~skdp_bary.PrivateKMeans`, which are public, and
+    earlier releases, never a row.
     """
 
     @abstractmethod
-    def shares(self, setting):
+    def shares(self, estimator, n_features):
         """Return the steps, in order, and the share of the budget of each."""
 
-    def settled_shares(self, setting, facts):
+    def settled_shares(self, estimator, facts):
         """Return other steps and shares at the same total, by the size of the data, or None."""
         return None
 
-    def check(self, facts):
-        """Raise, before anything is charged, where such rows or this relation are not allowed."""
-        return
-
-    def priced(self, plan):
-        """Return the plan of the fit, from one with noise of one kind in all steps."""
-        return plan
-
     @abstractmethod
-    def questions(self, setting, facts):
+    def questions(self, estimator, facts):
         """Ask about the rows, and return the PrivateClusters."""
 
 
@@ -263,15 +219,19 @@ def about_clusters(query_class, facts, frame, centers, radii, shares):
     return query_class(frame, centers, radii, shares, *kind)
 
 
-def standing_out(setting, counts, sd, most=TUNED.kept_factor):
+def standing_out(n_clusters, counts, sd, most=TUNED.kept_factor):
     """Counts that exceed their noise, the largest first.
 
     They are at least as many as the clusters, and at most `most` times that.
     """
-    k = setting.n_clusters
     wanted = int((counts > TUNED.kept_sds * sd).sum())
-    wanted = int(np.clip(wanted, min(k, len(counts)), most * k))
+    wanted = int(np.clip(wanted, min(n_clusters, len(counts)), most * n_clusters))
     return np.argsort(-counts, kind="stable")[:wanted]
+
+
+def n_rounds(estimator, wanted):
+    """Return the number of private rounds, where "auto" means `wanted`."""
+    return wanted if estimator.max_iter == "auto" else estimator.max_iter
 
 
 def is_gaussian(facts):
@@ -340,15 +300,14 @@ class ClusterPlan:
         return {name: share / total for name, share in steps.items()}
 
 
-def make_plan(setting, recipe, parts, detail=0.0, reach=TUNED.reach_share):
+def make_plan(max_iter, recipe, parts, detail=0.0, reach=TUNED.reach_share):
     """Return a plan by its shares, rounds in the subspace and bits.
-
-    ``max_iter`` counts all rounds; the last two of them use all features. "auto" means those of the
-    recipe next to these two.
 
     Parameters
     ----------
-    setting : KMeansSetting
+    max_iter : "auto" or int
+        All rounds; the last two of them use all features. "auto" means those of the recipe next to
+        these two.
     recipe : tuple
         Shares, rounds and bits.
     parts : tuple of float
@@ -359,7 +318,7 @@ def make_plan(setting, recipe, parts, detail=0.0, reach=TUNED.reach_share):
         What distances from a first mean get.
     """
     shares, low_rounds, bits = recipe
-    rounds = setting.rounds(round(low_rounds) + TUNED.ambient_rounds)
+    rounds = round(low_rounds) + TUNED.ambient_rounds if max_iter == "auto" else max_iter
     ambient = min(TUNED.ambient_rounds, rounds)
     bits = round(bits + TUNED.detailed_bits * detail)
     kept = round(TUNED.kept_factor * TUNED.detailed_kept**detail)
@@ -367,7 +326,7 @@ def make_plan(setting, recipe, parts, detail=0.0, reach=TUNED.reach_share):
     return ClusterPlan(shares, rounds - ambient, ambient, bits, parts, reach, kept, groups)
 
 
-def cluster_plan(setting, size=None):
+def cluster_plan(estimator, n_features, size=None):
     """Return the plan of a fit in more than three dimensions.
 
     A plan follows the signal: people a cluster times what the budget buys. Where there is so
@@ -375,17 +334,17 @@ def cluster_plan(setting, size=None):
     from which every center starts. Without ``n_hint`` a noisy or public `size` stands in for it;
     before that is known a plan for some signal is announced.
     """
-    known = size if setting.n_hint is None else setting.n_hint
-    if setting.delta > 0:
-        return _gaussian_plan(setting, known)
-    plan = _pure_plan(setting, known)
-    if known is None or setting.max_iter != "auto":
+    max_iter = estimator.max_iter
+    known = size if estimator.n_hint is None else estimator.n_hint
+    if estimator.delta > 0:
+        return _gaussian_plan(estimator, n_features, known)
+    plan = _pure_plan(estimator, n_features, known, max_iter)
+    if known is None or max_iter != "auto":
         return plan
     for rounds in (2, 1):  # Laplace noise of a round falls as the square of its share
-        last = DiscreteLaplace(float(setting.epsilon) * list(plan.shares.values())[-1])
-        of = setting.n_clusters, setting.n_features, known
-        if level_of(last, ADD_REMOVE, *of) > NOISY:
-            plan = _pure_plan(replace(setting, max_iter=rounds), known)
+        last = DiscreteLaplace(float(estimator.epsilon) * list(plan.shares.values())[-1])
+        if level_of(last, ADD_REMOVE, estimator.n_clusters, n_features, known) > NOISY:
+            plan = _pure_plan(estimator, n_features, known, rounds)
     return plan
 
 
@@ -402,7 +361,7 @@ def level_of(mechanism, relation, n_clusters, n_features, n_rows):
     return n_features * (n_clusters * sd / n_rows) ** 2
 
 
-def _pure_plan(setting, known):
+def _pure_plan(estimator, n_features, known, max_iter):
     """Give the mean what it needs to be of use, and nearly all where centers would be noise.
 
     A coordinate of the sum has noise of standard deviation ``sqrt(2 d) radius`` over the part of
@@ -410,15 +369,15 @@ def _pure_plan(setting, known):
     center in one of the last two rounds, relative to the squared distances within a cluster.
     """
     shares, rounds, bits = TUNED.pure
-    d, k, parts = setting.n_features, setting.n_clusters, TUNED.laplace.moments
+    d, k, parts = n_features, estimator.n_clusters, TUNED.laplace.moments
     mean = TUNED.wide_mean if d > TUNED.wide_features else shares[0]
     if known is None:
-        return make_plan(setting, (_with_moments(shares, mean), rounds, bits), parts)
-    signal = known * float(setting.epsilon)
+        return make_plan(max_iter, (_with_moments(shares, mean), rounds, bits), parts)
+    signal = known * float(estimator.epsilon)
     needed = math.sqrt(2.0 / TUNED.mean_error) * d * sum(parts) / (signal * parts[1])
     mean = float(np.clip(needed, mean, TUNED.most_mean))
     if mean >= TUNED.mostly_mean:
-        scale = TUNED.mostly_mass[setting.n_hint is not None]
+        scale = TUNED.mostly_mass[estimator.n_hint is not None]
         mass = min(parts[0], (scale * d**2) ** (-1 / 3))  # least error of d coordinates
         parts = (mass, parts[1], TUNED.mostly_spread)
     a_cluster = signal / (2.0 * k * math.sqrt(2.0 * d))
@@ -426,29 +385,29 @@ def _pure_plan(setting, known):
     recipe = _with_moments(shares, mean), rounds + TUNED.detailed_rounds * detail, bits
     error = 2.0 * (d * sum(parts[:2]) / (TUNED.place_share * mean * signal)) ** 2
     reach = _reach(math.sqrt(2.0) * TUNED.sure_reach / signal, error)
-    return make_plan(setting, recipe, parts, detail, reach)
+    return make_plan(max_iter, recipe, parts, detail, reach)
 
 
-def _gaussian_plan(setting, known):
+def _gaussian_plan(estimator, n_features, known):
     """Mix the plans for little and for much signal, and give the mean what it needs."""
-    few = setting.n_features < TUNED.many_features
+    max_iter, few = estimator.max_iter, n_features < TUNED.many_features
     little, much, where = TUNED.few_features if few else TUNED.more_features
     parts = TUNED.gaussian.moments
     if known is None:
-        return make_plan(setting, _mixed(little, much, TUNED.middle), parts)
-    signal = known * setting.mu
-    a_cluster = signal / setting.n_clusters
+        return make_plan(max_iter, _mixed(little, much, TUNED.middle), parts)
+    signal = known * gaussian_mu(estimator.epsilon, estimator.delta)
+    a_cluster = signal / estimator.n_clusters
     w = _ramp(a_cluster, where) * (_affordable(known) if few else 1.0)
     shares, rounds, bits = _mixed(little, much, w)
-    needed = TUNED.gaussian_mean * setting.n_features / signal**2
+    needed = TUNED.gaussian_mean * n_features / signal**2
     mean = float(np.clip(needed, shares[0], TUNED.most_mean))
     if mean > TUNED.costly_mean:
         parts = TUNED.costly_parts
     detail = _ramp(a_cluster, TUNED.detail) * _affordable(known)
     recipe = _with_moments(shares, mean), rounds + TUNED.detailed_rounds * detail, bits
-    error = setting.n_features * sum(parts[:2]) / (TUNED.place_share * mean * signal**2)
+    error = n_features * sum(parts[:2]) / (TUNED.place_share * mean * signal**2)
     reach = _reach((TUNED.sure_reach / signal) ** 2, error)
-    return make_plan(setting, recipe, parts, detail, reach)
+    return make_plan(max_iter, recipe, parts, detail, reach)
 
 
 def _reach(needed, error):

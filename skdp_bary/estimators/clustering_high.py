@@ -52,28 +52,29 @@ class HighMethod(KMeansMethod):
     7. *ambient_1, ...*: rounds with all features, shrunk by their noise.
     """
 
-    def shares(self, setting):
+    def shares(self, estimator, n_features):
         """Return the steps of the plan."""
-        return self.plan(setting).shares
+        return self.plan(estimator, n_features).shares
 
-    def settled_shares(self, setting, facts):
+    def settled_shares(self, estimator, facts):
         """Return the steps of the plan for the size, where that was not given."""
-        settled = self.plan(setting, facts.size)
-        return None if settled == self.plan(setting) else settled.shares
+        settled = self.plan(estimator, facts.n_features, facts.size)
+        announced = self.plan(estimator, facts.n_features)
+        return None if settled == announced else settled.shares
 
-    def plan(self, setting, size=None):
+    def plan(self, estimator, n_features, size=None):
         """Return the ClusterPlan, for the size where that is known."""
-        return cluster_plan(setting, size)
+        return cluster_plan(estimator, n_features, size)
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, facts):
         """Ask step by step, for points relative to the released mean."""
-        plan = self.plan(setting, facts.size)
+        plan = self.plan(estimator, facts.n_features, facts.size)
         blocks = TUNED.gaussian if is_gaussian(facts) else TUNED.laplace
         rows = yield from row_moments(facts, plan)
-        frame, cells = yield from self.cells(setting, facts, plan, rows)
+        frame, cells = yield from self.cells(estimator, facts, plan, rows)
         axes, wide = frame.axes, frame.without_axes()
-        filled = yield from fill(setting, facts, plan, frame, cells)
-        found = filled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
+        filled = yield from fill(estimator, facts, plan, frame, cells)
+        found = filled.best_centers(estimator.n_clusters, estimator.n_init, estimator.random_state)
         state = start = first_state(filled, found)
         for i in range(plan.low_rounds):
             factor = TUNED.later_radius if i else TUNED.first_radius
@@ -102,14 +103,14 @@ class HighMethod(KMeansMethod):
         rounds, coarse = plan.low_rounds + plan.ambient_rounds, replace(filled, points=places)
         return PrivateClusters(*found, rounds, replace(coarse, within=beside))
 
-    def cells(self, setting, facts, plan, rows):
+    def cells(self, estimator, facts, plan, rows):
         """Ask for cells on the leading axes; return their frame, and those that stand out."""
         if is_gaussian(facts):
-            axes = yield from principal_axes(setting, facts, rows)
+            axes = yield from principal_axes(estimator, facts, rows)
         else:
             # random axes, with the variance that a round cloud of rows has along each
-            d = setting.n_features
-            rng = public_generator(setting.random_state)
+            d = facts.n_features
+            rng = public_generator(estimator.random_state)
             axes = Axes(haar_frame(d, d, rng).T, np.full(min(d, TUNED.pure_axes), rows.rms**2 / d))
         bits = allocate_bits(axes.variances, plan.bits)
         frame = rows.frame.along(axes)
@@ -117,7 +118,8 @@ class HighMethod(KMeansMethod):
         grid = Histogram(frame, halfwidths, bits, facts.units)
         released = yield "cells", grid
         counts, sd = released.values[0] / facts.units, released.noise_sd[0] / facts.units
-        kept, variances = standing_out(setting, counts, sd, plan.kept), axes.variances.copy()
+        kept = standing_out(estimator.n_clusters, counts, sd, plan.kept)
+        variances = axes.variances.copy()
         places, halved = grid.cell_centers(kept), np.array(bits) == 1
         roots = np.sqrt(variances[: len(bits)])
         places[:, halved] = np.sign(places[:, halved]) * _HALVES * roots[halved]
@@ -245,7 +247,7 @@ def shortened(domain, mean, noise):
     return domain.clip((domain.center + mean)[None])[0] - domain.center
 
 
-def principal_axes(setting, facts, rows):
+def principal_axes(estimator, facts, rows):
     """Ask for second moments about the mean, of rows clipped to their root mean square distance.
 
     Returns their eigenvectors, and the variances without the noise.
@@ -256,7 +258,7 @@ def principal_axes(setting, facts, rows):
     values, vectors = values[::-1], vectors[:, ::-1].T
     d = len(values)
     edge = released.noise_sd[0] * gram.unit * math.sqrt(2.0 * d)
-    most = min(d, 2 * setting.n_clusters)
+    most = min(d, 2 * estimator.n_clusters)
     kept = int(np.clip((values > TUNED.detected * edge).sum(), 2, most))
     variances = unlengthened(values[:kept], edge) / rows.count
     trace = max(float(values.sum()), 1e-300)
@@ -264,11 +266,11 @@ def principal_axes(setting, facts, rows):
     return Axes(vectors, np.maximum(variances, 1e-9 * rows.rms**2))
 
 
-def fill(setting, facts, plan, frame, cells):
+def fill(estimator, facts, plan, frame, cells):
     """Ask for clipped means about cells, and return the points that they move to."""
-    points, widest, most = cells.points, 0.0, plan.groups * setting.n_clusters
+    points, widest, most = cells.points, 0.0, plan.groups * estimator.n_clusters
     if len(points) > most:
-        points = cells.best_centers(most, 1, setting.random_state)
+        points = cells.best_centers(most, 1, estimator.random_state)
         widest = float(nearest(cells.points, points)[1].max())
     radius = TUNED.first_radius * math.sqrt(cells.within + widest)
     radius = min(math.sqrt(frame.axes.variances.sum()), radius)

@@ -22,6 +22,7 @@ from ..rows.opening import warn
 from ..values import read_points, read_rows
 from .base import BasePrivateEstimator
 from .comparison import TUNED, SampleComparison, compare_distances
+from .noisy_means import positive_part
 from .notices import rounded_up
 
 # PrivateDriftSketch: a release that can be compared with others at any later time.
@@ -354,30 +355,21 @@ class WaveMoments:
 
 
 def _law_of_gap(ours, theirs, scales):
-    """Return the covariance of the difference of two means of samples of one distribution."""
+    """Return the covariance of the difference of two means of samples of one distribution.
+
+    The noise is taken out of it as far as public facts and sizes say. Squares of a cosine and its
+    sine add up to a public number, so their variances together follow from the means. All else of a
+    block of two scales shrinks until its square is what it would be without noise.
+    """
     sides, weights = (ours, theirs), np.array([ours.weight, theirs.weight])
     weighted = list(zip(weights / weights.sum(), sides, strict=True))
     mean = sum(w * side.mean for w, side in weighted)
     second = sum(w * side.second for w, side in weighted)
     mean_noise = sum((w * side.mean_sd) ** 2 for w, side in weighted)
     noise = sum((w * side.second_sd) ** 2 for w, side in weighted)
-    covariance = _cleaned(second - np.outer(mean, mean), mean, mean_noise, noise, scales)
-    law = covariance * (1.0 / ours.persons + 1.0 / theirs.persons)
-    for side in sides:
-        law += side.mean_sd**2 * np.eye(len(mean)) + side.mass_sd**2 * np.outer(mean, mean)
-    return law
-
-
-def _cleaned(covariance, mean, mean_noise, noise, scales):
-    """Return a covariance with the noise taken out as far as public facts and sizes say.
-
-    Squares of a cosine and its sine add up to a public number, so their variances together follow
-    from the means. All else of a block of two scales shrinks until its square is what it would be
-    without noise.
-    """
-    count = len(scales)
+    covariance, count = second - np.outer(mean, mean), len(scales)
     pairs = (1.0 / count - mean[:count] ** 2 - mean[count:] ** 2 + 2.0 * mean_noise) / 2.0
-    diagonal = np.diagonal(covariance).copy()
+    diagonal = np.diagonal(covariance)
     rest = covariance - np.diag(np.tile((diagonal[:count] + diagonal[count:]) / 2.0, 2))
     noises = noise * (np.ones_like(rest) + np.eye(len(rest)))
     groups = np.tile(scales, 2)
@@ -387,6 +379,8 @@ def _cleaned(covariance, mean, mean_noise, noise, scales):
             square = float((rest[block] ** 2).sum())
             kept = max(square - float(noises[block].sum()), 0.0)
             rest[block] *= np.sqrt(kept / square) if square else 0.0
-    cleaned = rest + np.diag(np.tile(np.maximum(pairs, 0.0), 2))
-    values, vectors = np.linalg.eigh(cleaned)
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+    covariance = positive_part(rest + np.diag(np.tile(np.maximum(pairs, 0.0), 2)))
+    law = covariance * (1.0 / ours.persons + 1.0 / theirs.persons)
+    for side in sides:
+        law += side.mean_sd**2 * np.eye(len(mean)) + side.mass_sd**2 * np.outer(mean, mean)
+    return law

@@ -426,27 +426,21 @@ def k_median(points, weights, n_clusters, n_init, rng):
                 chance = weights
             chosen.append(rng.choice(len(points), p=chance / chance.sum()))
             nearest = np.minimum(nearest, _distances(points, points[chosen[-1:]]).ravel())
-        centers, cost = _alternate(points, weights, points[chosen])
+        found, cost = points[chosen], np.inf
+        for _ in range(_MAX_ROUNDS):  # nearest centers and medians take turns
+            distances = _distances(points, found)
+            now = float(weights @ distances.min(axis=1))
+            if now >= cost:
+                break
+            cost, centers, labels, found = now, found, distances.argmin(axis=1), found.copy()
+            for k in np.unique(labels):
+                own, mass = points[labels == k], weights[labels == k]
+                for axis, order in enumerate(np.argsort(own, axis=0, kind="stable").T):
+                    below = np.cumsum(mass[order])
+                    found[k, axis] = own[order, axis][np.searchsorted(below, below[-1] / 2.0)]
         if cost < lowest:
             best, lowest = centers, cost
     return best, lowest
-
-
-def _alternate(points, weights, centers):
-    cost = np.inf
-    for _ in range(_MAX_ROUNDS):
-        distances = _distances(points, centers)
-        labels = distances.argmin(axis=1)
-        new_cost = float(weights @ distances.min(axis=1))
-        if new_cost >= cost:
-            break
-        cost, best, centers = new_cost, centers, centers.copy()
-        for k in np.unique(labels):
-            own, mass = points[labels == k], weights[labels == k]
-            for axis, order in enumerate(np.argsort(own, axis=0, kind="stable").T):
-                below = np.cumsum(mass[order])
-                centers[k, axis] = own[order, axis][np.searchsorted(below, below[-1] / 2.0)]
-    return best, cost
 
 
 def _distances(points, centers):

@@ -25,14 +25,13 @@ from .base import BasePrivateEstimator
 from .clustering import (
     NOISY,
     KMeansMethod,
-    KMeansSetting,
     PrivateClusters,
     WeightedPoints,
     about_clusters,
     level_of,
+    n_rounds,
 )
 from .clustering_high import HighMethod
-from .facts import setting_of
 from .kmeans_low import LowMethod
 from .noisy_means import read_means
 from .notices import cheapest, projections, proposed_delta, rounded_up, warn_of_border, warn_of_hint
@@ -46,18 +45,19 @@ _LLOYD_BLOCKS = (0.5, 1.0, 0.1)  # precision of masses, sums and spreads
 class LloydMethod(KMeansMethod):
     """Noisy counts and sums of the clusters, round after round, with equal shares."""
 
-    def shares(self, setting):
+    def shares(self, estimator, n_features):
         """Return one step a round."""
-        _public_centers(setting)
-        rounds = _n_rounds(setting)
+        _public_centers(estimator, n_features)
+        rounds = max(n_rounds(estimator, _LLOYD_ROUNDS), 1)
         return {f"round_{i + 1}": 1.0 / rounds for i in range(rounds)}
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, facts):
         """Ask for the moments of the clusters about the centers so far, round after round."""
         domain = facts.domain
         frame = Frame(domain, domain.center, digits_of(facts.units).rows)
-        radii = np.full(setting.n_clusters, domain.radius)
-        centers, rounds = domain.clip(_public_centers(setting)), _n_rounds(setting)
+        radii = np.full(estimator.n_clusters, domain.radius)
+        rounds = max(n_rounds(estimator, _LLOYD_ROUNDS), 1)
+        centers = domain.clip(_public_centers(estimator, facts.n_features))
         for i in range(rounds):
             places = centers - frame.center
             query = about_clusters(ClusterMoments, facts, frame, places, radii, _LLOYD_BLOCKS)
@@ -69,18 +69,14 @@ class LloydMethod(KMeansMethod):
         return PrivateClusters(centers, masses, np.sqrt(means.noise), rounds, coarse)
 
 
-def _n_rounds(setting):
-    return max(setting.rounds(_LLOYD_ROUNDS), 1)
-
-
-def _public_centers(setting):
+def _public_centers(estimator, n_features):
     """Return `init` as an array of centers, or raise."""
-    centers = np.asarray(setting.init, dtype=np.float64)
-    shape = (setting.n_clusters, setting.n_features)
+    centers = np.asarray(estimator.init, dtype=np.float64)
+    shape = (estimator.n_clusters, n_features)
     if centers.shape != shape or not np.isfinite(centers).all():
         raise ValueError(
             'init must be "grid" or finite public centers of shape (n_clusters, n_features) = '
-            f"{shape}, got {shown(setting.init)}."
+            f"{shape}, got {shown(estimator.init)}."
         )
     return centers
 
@@ -410,23 +406,11 @@ class PrivateKMeans(
         low, high = self._methods
         return low if n_features <= _LOW_FEATURES else high
 
-    def _plan(self, n_features):
-        return self._method(n_features).priced(super()._plan(n_features))
-
-    def _method_setting(self, n_features):
-        return setting_of(KMeansSetting, self, n_features=n_features)
-
     def _shares(self, n_features):
-        return self._method(n_features).shares(self._method_setting(n_features))
+        return self._method(n_features).shares(self, n_features)
 
     def _settled_shares(self, facts):
-        setting = self._method_setting(facts.n_features)
-        return self._method(facts.n_features).settled_shares(setting, facts)
-
-    def _public_facts(self, plan, rows):
-        facts = super()._public_facts(plan, rows)
-        self._method(facts.n_features).check(facts)
-        return facts
+        return self._method(facts.n_features).settled_shares(self, facts)
 
     def _buy_facts(self, facts):
         bought = yield from super()._buy_facts(facts)
@@ -437,8 +421,7 @@ class PrivateKMeans(
         return bought
 
     def _questions(self, facts):
-        setting = self._method_setting(facts.n_features)
-        return (yield from self._method(facts.n_features).questions(setting, facts))
+        return (yield from self._method(facts.n_features).questions(self, facts))
 
     def _finish(self, facts, clusters):
         self.cluster_centers_ = clusters.centers

@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from ..geometry.cells import STRETCH, NestedCells
 from ..queries.cells import DisjointCounts, NestedDivision
-from .clustering import TUNED, KMeansMethod, PrivateClusters, WeightedPoints, is_gaussian, rescaled
+from .clustering import TUNED, KMeansMethod, PrivateClusters, WeightedPoints, rescaled
 from .noisy_means import few_on_line, lloyd, nearest
 from .noisy_trees import least_squares, nonnegative
 
@@ -20,16 +20,16 @@ class LowMethod(KMeansMethod):
     and not negative after weighted least squares. Weighted k-means on the cells gives centers.
     """
 
-    def shares(self, setting):
+    def shares(self, estimator, n_features):
         """Return the looks, in order, and their shares."""
-        if setting.max_iter != "auto":
+        if estimator.max_iter != "auto":
             raise ValueError(
-                f'max_iter must be "auto" with at most three features, got {setting.max_iter}: '
+                f'max_iter must be "auto" with at most three features, got {estimator.max_iter}: '
                 "private rounds cost accuracy there. Leave max_iter out."
             )
         return {_name(i): share for i, share in enumerate(TUNED.look_shares)}
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, facts):
         """Ask for counts on ever finer cells, and return the best centers of their points.
 
         The first look counts the cells of a grid. Before each further look, cells that hold more
@@ -56,36 +56,36 @@ class LowMethod(KMeansMethod):
             sd = max(released.noise_sd[0] / facts.units, _EXACT)
             values.append(np.where(cells.outside, 0.0, released.values[0] / facts.units))
             variances.append(np.where(cells.outside, _EXACT**2, sd**2))  # no row can be there
-        quantile = _normal_sds if is_gaussian(facts) else sure_sds
+        quantile = _normal_sds if released.mechanism.is_gaussian else sure_sds
         coarse, total = _points(cells, parents, values, variances, sd, quantile)
-        centers = search(setting, facts.domain, coarse)
-        centers, coarse = without_far_noise(setting, facts.domain, coarse, centers)
+        centers = search(estimator, facts.domain, coarse)
+        centers, coarse = without_far_noise(estimator, facts.domain, coarse, centers)
         masses, noise = coarse.masses_about(centers)
         found = centers, rescaled(masses, total), np.sqrt(noise)
         return PrivateClusters(*found, len(TUNED.look_shares), coarse)
 
 
-def search(setting, domain, coarse):
+def search(estimator, domain, coarse):
     """Return centers of least cost on weighted points; starts are compared on fewer, larger ones.
 
     Parameters
     ----------
-    setting : KMeansSetting
+    estimator : PrivateKMeans
     domain : Box, Ball or Mask
     coarse : WeightedPoints
     """
     if not len(coarse.points):
-        return np.tile(domain.center, (setting.n_clusters, 1))
+        return np.tile(domain.center, (estimator.n_clusters, 1))
     if not coarse.masses.any():  # all may be noise, so the points count alike
         coarse = replace(coarse, masses=np.ones(len(coarse.points)))
-    pooled = coarse if few_on_line(coarse.points, setting.n_clusters) else _pool(coarse)
-    centers = pooled.best_centers(setting.n_clusters, setting.n_init, setting.random_state)
+    pooled = coarse if few_on_line(coarse.points, estimator.n_clusters) else _pool(coarse)
+    centers = pooled.best_centers(estimator.n_clusters, estimator.n_init, estimator.random_state)
     if pooled is not coarse:  # which adds up tails, where many rounds are needed
         centers = lloyd(coarse.points, coarse.masses, centers, rounds=_FINE_ROUNDS)
     return domain.clip(centers)
 
 
-def without_far_noise(setting, domain, coarse, centers):
+def without_far_noise(estimator, domain, coarse, centers):
     """Return centers found again without far cells of too little mass, and the cells left.
 
     A little noise far from all rows costs more than a cluster, and draws a center to it. Clusters
@@ -95,7 +95,7 @@ def without_far_noise(setting, domain, coarse, centers):
 
     Parameters
     ----------
-    setting : KMeansSetting
+    estimator : PrivateKMeans
     domain : Box, Ball or Mask
     coarse : WeightedPoints
     centers : ndarray of shape (n_clusters, n_features)
@@ -107,7 +107,7 @@ def without_far_noise(setting, domain, coarse, centers):
         if kept.all():
             break
         coarse = coarse.only(kept)
-        centers = search(setting, domain, coarse)
+        centers = search(estimator, domain, coarse)
     return centers, coarse
 
 

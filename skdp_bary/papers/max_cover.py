@@ -24,12 +24,13 @@ from ..estimators.clustering import (
     WeightedPoints,
     about_clusters,
     make_plan,
+    n_rounds,
     rescaled,
     standing_out,
 )
 from ..estimators.clustering_high import HighMethod, principal_axes
 from ..estimators.kmeans_low import search, without_far_noise
-from ..estimators.noisy_means import read_means
+from ..estimators.noisy_means import nearest, read_means
 from ..exceptions import Neighbors, RandomState
 from ..geometry.bounds import Bounds
 from ..privacy.spending import SharedBudget
@@ -53,29 +54,7 @@ _RADIUS = 1.5  # of a cluster over its root mean square: clipped rows against no
 _MASS = 0.3  # precision of clip factors, where sums get 1
 
 
-class RaceMethod(KMeansMethod):
-    """A method with a max cover among its steps, and Gaussian noise in all others."""
-
-    def check(self, facts):
-        """Raise for people with several rows, and for weights that a neighbor may change."""
-        if facts.units not in ROW_UNITS:
-            raise ValueError(
-                "A max cover is proved for persons with one row each: give no groups, or take "
-                "PrivateKMeans."
-            )
-        if facts.units != 1 and facts.relation != "add_remove":
-            raise ValueError(
-                'A max cover is proved for weighted rows under neighbors="add_remove" only, '
-                f"got neighbors={facts.relation!r}."
-            )
-
-    def priced(self, plan):
-        """Return the plan with a race instead of the step "cover", at the same total."""
-        shares = {step.name: step.mechanism.mu**2 for step in plan.steps}
-        return race_plan(plan.relation, plan.epsilon, plan.delta, shares, "cover")
-
-
-class LowCoverMethod(RaceMethod):
+class LowCoverMethod(KMeansMethod):
     """A max cover of the rows, noisy counts of the picks, then noisy means.
 
     1. *cover*: at each of up to eight radii, two picks for every cluster, at least 32.
@@ -84,27 +63,27 @@ class LowCoverMethod(RaceMethod):
     3. *round_1* to *round_3*: clipped means of the rows about these centers, shrunk by their noise.
     """
 
-    def shares(self, setting):
+    def shares(self, estimator, n_features):
         """Return one step for the picks, one for their counts and one for each round."""
-        require_delta(setting)
-        rounds = setting.rounds(_ROUNDS)
+        require_delta(estimator)
+        rounds = n_rounds(estimator, _ROUNDS)
         share = (1.0 - _CELLS_SHARE) / max(rounds, 1)
         steps = {"cover": _COVER_SHARE, "cells": _CELLS_SHARE}
         return steps | {f"round_{i + 1}": share for i in range(rounds)}
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, facts):
         """Ask for picks and their counts, then for means about the best centers there."""
-        domain, rounds = facts.domain, setting.rounds(_ROUNDS)
+        domain, rounds = facts.domain, n_rounds(estimator, _ROUNDS)
         frame = Frame(domain, domain.center, digits_of(facts.units).rows)
         halfwidths = np.maximum(domain.high - domain.center, domain.center - domain.low)
-        picks, total = yield from ask_picks(setting, facts, frame, halfwidths)
+        picks, total = yield from ask_picks(estimator, facts, frame, halfwidths)
         points = replace(picks, points=picks.points + frame.center)
-        centers, coarse = search(setting, domain, points), points
+        centers, coarse = search(estimator, domain, points), points
         if rounds == 0:
-            centers, coarse = without_far_noise(setting, domain, points, centers)
+            centers, coarse = without_far_noise(estimator, domain, points, centers)
             masses, noise = coarse.masses_about(centers)
         for i in range(rounds):
-            squares = np.maximum(points.spread_about(centers), (4.0 * frame.step) ** 2)
+            squares = np.maximum(spread_about(points, centers), (4.0 * frame.step) ** 2)
             radii, places = _RADIUS * np.sqrt(squares), centers - frame.center
             query = about_clusters(ClippedMeans, facts, frame, places, radii, (_MASS, 1.0))
             means = read_means((yield f"round_{i + 1}", query))
@@ -113,47 +92,58 @@ class LowCoverMethod(RaceMethod):
         return PrivateClusters(centers, rescaled(masses, total), np.sqrt(noise), rounds, coarse)
 
 
-class HighCoverMethod(RaceMethod, HighMethod):
+class HighCoverMethod(HighMethod):
     """The steps of HighMethod with a max cover instead of the grid.
 
     The cover runs in the three leading released axes and comes before *cells*, which counts the
     rows nearest to each pick.
     """
 
-    def shares(self, setting):
+    def shares(self, estimator, n_features):
         """Return the steps of the plan with the cover before the counts."""
-        require_delta(setting)
+        require_delta(estimator)
         steps = {}
-        for name, share in self.plan(setting).shares.items():
+        for name, share in self.plan(estimator, n_features).shares.items():
             if name == "cells":
                 steps["cover"] = _COVER_SHARE
             steps[name] = share
         return steps
 
-    def plan(self, setting, size=None):
+    def plan(self, estimator, n_features, size=None):
         """Return the one plan of this method; the last two rounds use all features."""
-        return make_plan(setting, _HIGH_PLAN, TUNED.gaussian.moments)
+        return make_plan(estimator.max_iter, _HIGH_PLAN, TUNED.gaussian.moments)
 
-    def cells(self, setting, facts, plan, rows):
+    def cells(self, estimator, facts, plan, rows):
         """Ask for the leading axes and for picks on the first of them."""
-        axes = yield from principal_axes(setting, facts, rows)
+        axes = yield from principal_axes(estimator, facts, rows)
         frame = rows.frame.along(axes)
         halfwidths = _REACH * np.sqrt(axes.variances[:_AXES])
-        picks, _ = yield from ask_picks(setting, facts, frame, halfwidths)
+        picks, _ = yield from ask_picks(estimator, facts, frame, halfwidths)
         beside = float(axes.variances[len(halfwidths) :].sum())
         return frame, replace(picks, within=picks.within + beside)
 
 
-def require_delta(setting):
+def spread_about(coarse, centers):
+    """Return the mean squared distance of every cluster's rows from its center."""
+    if not len(coarse.points):
+        return np.full(len(centers), coarse.within)
+    label, squares = nearest(coarse.points, centers)
+    masses = np.bincount(label, weights=coarse.masses, minlength=len(centers))
+    total = np.bincount(label, weights=coarse.masses * squares, minlength=len(centers))
+    overall = total.sum() / max(float(masses.sum()), 1e-300)
+    return np.where(masses > 0, total / np.maximum(masses, 1e-300), overall) + coarse.within
+
+
+def require_delta(estimator):
     """Raise unless the budget has a delta."""
-    if setting.delta == 0:
+    if estimator.delta == 0:
         raise ValueError(
             "delta must be above 0 for a max cover, got 0: its picks have no pure bound. "
             "Pass for example delta=1e-6, or take PrivateKMeans."
         )
 
 
-def ask_picks(setting, facts, frame, halfwidths):
+def ask_picks(estimator, facts, frame, halfwidths):
     """Ask for points of grids that cover many rows, and for the number of rows nearest to each.
 
     Returns
@@ -166,7 +156,7 @@ def ask_picks(setting, facts, frame, halfwidths):
     """
     p = len(halfwidths)
     radii = cover_radii(halfwidths, facts.size, _RATIO, _MOST_RADII)
-    n_picks = max(_PICKS * setting.n_clusters, _FEWEST_PICKS)
+    n_picks = max(_PICKS * estimator.n_clusters, _FEWEST_PICKS)
     cover = CoverQuery(frame, halfwidths, radii, n_picks, facts.units)
     picks = cover.points((yield "cover", cover))
     points = np.zeros((len(picks), frame.width))
@@ -174,7 +164,7 @@ def ask_picks(setting, facts, frame, halfwidths):
     radii = np.full(len(points), facts.domain.radius)
     query = about_clusters(ClusterCounts, facts, frame, points, radii, (1.0,))
     counts, sd = query.read((yield "cells", query))
-    kept = standing_out(setting, counts, sd)
+    kept = standing_out(estimator.n_clusters, counts, sd)
     masses = np.maximum(counts[kept], 0.0)
     picked_at = np.repeat(np.array(cover.radii), cover.n_picks)[kept]
     squares = p / (p + 2.0) * picked_at**2
@@ -314,3 +304,26 @@ class MaxCoverKMeans(PrivateKMeans):
         self.accountant = accountant
         self.random_state = random_state
         self.verbose = verbose
+
+    def _plan(self, n_features):
+        """Return the plan with a race instead of the step "cover", at the same total."""
+        plan = super()._plan(n_features)
+        if not any(step.name == "cover" for step in plan.steps):
+            return plan  # of the pure noise that a cover is compared with
+        shares = {step.name: step.mechanism.mu**2 for step in plan.steps}
+        return race_plan(plan.relation, plan.epsilon, plan.delta, shares, "cover")
+
+    def _public_facts(self, plan, rows):
+        """Raise for people with several rows, and for weights that a neighbor may change."""
+        facts = super()._public_facts(plan, rows)
+        if facts.units not in ROW_UNITS:
+            raise ValueError(
+                "A max cover is proved for persons with one row each: give no groups, or take "
+                "PrivateKMeans."
+            )
+        if facts.units != 1 and facts.relation != "add_remove":
+            raise ValueError(
+                'A max cover is proved for weighted rows under neighbors="add_remove" only, '
+                f"got neighbors={facts.relation!r}."
+            )
+        return facts

@@ -131,10 +131,12 @@ def encoded_chunks(network, X):
     """
 
     def chunks():
-        rows = None if callable(X) else as_numbers(X)
-        starts = () if rows is None else range(0, len(rows), _CHUNK_ROWS)
-        for chunk in X() if callable(X) else (rows[i : i + _CHUNK_ROWS] for i in starts):
-            yield encode_rows(network, chunk)
+        if callable(X):
+            yield from (encode_rows(network, chunk) for chunk in X())
+            return
+        rows = as_numbers(X)
+        for first in range(0, len(rows), _CHUNK_ROWS):
+            yield encode_rows(network, rows[first : first + _CHUNK_ROWS])
 
     return chunks
 

@@ -413,7 +413,6 @@ class SlicedNetworkAdapter(
         facts = Facts(
             relation=plan.relation,
             n_features=setting.source.n_latent,
-            n_classes=1,
             classes=None,
             units=1,
             total_public=True,

@@ -36,8 +36,7 @@ def facts_of(n=500, d=2, epsilon=1.0, relation="add_remove", gaussian=False, n_c
     return Facts(
         relation=relation,
         n_features=d,
-        n_classes=n_classes,
-        classes=None,
+        classes=np.arange(n_classes),
         units=1,
         total_public=relation == "replace_one",
         mass_public=relation != "add_remove",

@@ -17,7 +17,7 @@ from skdp_bary.model_selection.curves import ClusterCurve
 from tests.cases import every
 from tests.world import allocate_bits, cluster_plan, home, record_fit, weighted_kmeans
 
-_kmeans_methods = home("KMeansSetting")
+_kmeans_methods = home("KMeansMethod")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -53,7 +53,7 @@ def exact_cost(X, n_clusters, n_init=3):
 
 
 def plan_of(n_features, *arguments, **settings):
-    return cluster_plan(PrivateKMeans(*arguments, **settings)._method_setting(n_features))
+    return cluster_plan(PrivateKMeans(*arguments, **settings), n_features)
 
 
 def check_replay(kmeans, X):

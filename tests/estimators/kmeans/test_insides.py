@@ -12,7 +12,6 @@ from skdp_bary import PrivateKMeans
 from skdp_bary.geometry import Ball, Box
 from tests.cases import every
 from tests.world import (
-    KMeansSetting,
     Readout,
     WeightedPoints,
     _normal_sds,
@@ -21,6 +20,7 @@ from tests.world import (
     home,
     record,
     search,
+    spread_about,
     standing_out,
     sure_sds,
     without_far_noise,
@@ -31,8 +31,8 @@ looks = home("sure_sds")
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
 
-def setting(n_features, n_clusters, n_hint=None):
-    return KMeansSetting(n_features, n_clusters, "grid", 10, "auto", n_hint, 1.0, 0.0, 0)
+def setting(n_clusters, n_hint=None):
+    return PrivateKMeans(n_clusters, n_hint=n_hint, random_state=0)
 
 
 # Weighted points that represent the rows: spreads and noise
@@ -45,7 +45,7 @@ def points(masses, sd=0.0, within=0.01):
 
 
 def test_spreads_add_what_is_within_a_point():
-    found = points([1, 1, 0, 3, 1]).spread_about(np.array([[0.0, 0.0], [1.0, 1.0], [9.0, 9.0]]))
+    found = spread_about(points([1, 1, 0, 3, 1]), np.array([[0.0, 0.0], [1.0, 1.0], [9.0, 9.0]]))
     np.testing.assert_allclose(found, [0.03, 0.02, 0.01 + 0.08 / 6])
 
 
@@ -66,19 +66,19 @@ def test_without_points_every_cluster_is_empty():
     nothing = WeightedPoints(np.empty((0, 2)), np.empty(0), 2.0, 0.5)
     masses, noise = nothing.masses_about(np.zeros((3, 2)))
     assert not masses.any() and not noise.any()
-    np.testing.assert_array_equal(nothing.spread_about(np.zeros((3, 2))), [0.5] * 3)
+    np.testing.assert_array_equal(spread_about(nothing, np.zeros((3, 2))), [0.5] * 3)
 
 
 @every("sd, kept", [(1.0, [3, 1, 0]), (10.0, [3, 1]), (0.0, [3, 1, 0, 2])])
 def test_counts_stand_out_of_their_noise(sd, kept):
     counts = np.array([4.0, 9.0, 1.0, 20.0, -3.0])
-    assert standing_out(setting(2, 2), counts, sd).tolist() == kept
+    assert standing_out(2, counts, sd).tolist() == kept
 
 
 # Looks at ever finer cells
 
 DOMAIN = Box(-np.full(2, 10.0), np.full(2, 10.0))
-SETTING = setting(2, 3, 1000)
+SETTING = setting(3, 1000)
 NEAR = np.array([[0.0, 0.0], [0.3, 0.0], [1.0, 1.0], [1.1, 1.0], [0.0, 1.0], [0.1, 1.1]])
 
 
@@ -139,7 +139,7 @@ def test_points_without_mass_count_alike():
     points = np.random.default_rng(0).random((5000, 2))
     for masses in (np.zeros(5000), np.arange(5000) // 4999.0):
         found = WeightedPoints(points, masses, 1.0, 0.0)
-        assert np.isfinite(search(setting(2, 64, 1000), Box([0.0] * 2, [1.0] * 2), found)).all()
+        assert np.isfinite(search(setting(64, 1000), Box([0.0] * 2, [1.0] * 2), found)).all()
 
 
 # Rounds of Lloyd's algorithm on releases: how far centers stay from the mean of all rows

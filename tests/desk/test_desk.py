@@ -106,21 +106,20 @@ def test_a_question_out_of_turn_is_an_error_of_the_author(names, found):
         desk().answer(ask(*names))
 
 
-def test_a_question_out_of_turn_at_the_start_charges_and_draws_nothing():
+def test_refusals_at_the_start_charge_and_draw_nothing():
     till = Till()
     with pytest.raises(PlanError):
         desk(till=till, noise=Silent()).answer(ask("two"))
     assert till.charges == 0
+    with pytest.raises(BudgetError):
+        desk(till=Till(refuse=True), noise=Silent()).answer(ask("one", "two"))
 
 
-def test_a_step_that_was_never_asked_is_an_error_of_the_author():
+def test_steps_never_asked_and_second_charges_are_errors_of_the_author():
     here = desk()
     here.answer(ask("one"))
     with pytest.raises(PlanError, match=r"\['two'\] of the plan were paid for, and never asked"):
         here.close()
-
-
-def test_a_second_charge_is_an_error_of_the_author():
     till = Till()
     here = desk(till=till)
     here.pay()
@@ -140,11 +139,6 @@ def test_what_is_no_conversation_is_refused_before_anything_is_read():
             desk().answer(wrong)
     with pytest.raises(PlanError, match="must be a pair, a name and a query, got Count"):
         desk().answer(without_name())
-
-
-def test_a_refused_charge_draws_nothing():
-    with pytest.raises(BudgetError):
-        desk(till=Till(refuse=True), noise=Silent()).answer(ask("one", "two"))
 
 
 def test_noise_that_cannot_be_drawn_is_refused_before_the_charge():

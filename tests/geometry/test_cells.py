@@ -157,12 +157,9 @@ def test_rows_lie_in_their_cells_and_those_in_coarser_ones(n_features):
     assert np.isclose(cells.widths.prod(axis=1).sum(), (domain.high - domain.low).prod())
 
 
-def test_nothing_is_cut_below_the_depth():
+def test_nothing_is_cut_below_the_depth_and_middles_lie_in_the_domain():
     cells = nested(Box(np.zeros(2), np.ones(2)), depth=3)
     assert cells.levels.max() == 3
-
-
-def test_middles_lie_in_the_domain():
     ball = Ball(np.zeros(2), 1.0)
     np.testing.assert_allclose(ball.clip(nested(ball).middles), nested(ball).middles)
 

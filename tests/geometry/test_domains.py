@@ -265,7 +265,7 @@ def test_clip_finds_the_nearest_point(d):
     np.testing.assert_array_equal(ball.contains(X), norms <= 2.0)
 
 
-def test_huge_and_tiny_rows_keep_their_direction():
+def test_clipped_rows_keep_their_direction_and_the_norm_of_the_ball():
     ball = Ball([0.0, 0.0], 1.0)
     X = np.array([[3e307, 4e307], [3e-320, 4e-320], [1.7e308, 0.0], [5e-324, 5e-324]])
     clipped = ball.clip(X)
@@ -276,6 +276,10 @@ def test_huge_and_tiny_rows_keep_their_direction():
     np.testing.assert_allclose(tiny.clip([[3e-90, 4e-90]]), [[6e-101, 8e-101]])
     large = Ball([0.0, 0.0], 1e100)
     np.testing.assert_allclose(large.clip([[3e200, 4e200]]), [[6e99, 8e99]])
+    rng = np.random.default_rng(1)
+    ball = Ball(np.zeros(20), 1.0)
+    for row in ball.clip(rng.normal(size=(50, 20))):
+        assert sum(Fraction(x) ** 2 for x in row) <= 1 + Fraction(1, 2**50)
 
 
 @every("d", [2, 3, 33, 784])
@@ -298,13 +302,6 @@ def test_rows_on_the_surface_do_not_depend_on_their_block(d):
         np.testing.assert_array_equal(flags, inside[:99])
 
 
-def test_the_norm_of_a_clipped_row_exceeds_the_radius_by_rounding_only():
-    rng = np.random.default_rng(1)
-    ball = Ball(np.zeros(20), 1.0)
-    for row in ball.clip(rng.normal(size=(50, 20))):
-        assert sum(Fraction(x) ** 2 for x in row) <= 1 + Fraction(1, 2**50)
-
-
 @every("d", [1, 2, 5, 30])
 def test_samples_have_the_right_radii(d):
     ball = Ball(np.full(d, 4.0), 2.0)
@@ -316,7 +313,7 @@ def test_samples_have_the_right_radii(d):
     assert abs((points - 4.0).mean(axis=0)).max() < 4 * 2.0 / math.sqrt(4000)
 
 
-def test_prior_approximates_areas():
+def test_prior_approximates_areas_and_cells_outside_have_a_point():
     prior = Ball([0.0, 0.0], 1.0).cell_prior((64, 64))
     corner = prior[:20, :20].sum() * math.pi
     # Area of the disc with x and y below -3/8 (half of a cell row is no part of the comparison).
@@ -325,6 +322,10 @@ def test_prior_approximates_areas():
     assert abs(corner - exact) < 2e-4
     assert prior[0, 0] == 0
     np.testing.assert_allclose(prior, prior[::-1, ::-1])
+    ball = Ball([0.0, 0.0], 1.0)
+    shape = (100, 100)
+    points = ball.sample_in_cells(np.array([[0, 0]]), shape, np.random.default_rng(0))
+    np.testing.assert_allclose(points, [[-math.sqrt(0.5)] * 2], atol=1e-9)
 
 
 @every("d, shape", [(1, (5,)), (3, (6, 5, 4)), (7, (2,) * 7), (9, (3,) * 9)])
@@ -335,10 +336,3 @@ def test_every_cell_that_meets_the_ball_has_a_share_and_a_point(d, shape):
     cells = np.floor((points - ball.low) / 3.0 * shape).astype(int).clip(0, np.array(shape) - 1)
     assert (prior[np.ravel_multi_index(tuple(cells.T), shape)] > 0).all()
     assert ball.contains(ball.cell_centroids(shape).reshape(-1, d)).all()
-
-
-def test_cells_outside_fall_back_to_a_near_point():
-    ball = Ball([0.0, 0.0], 1.0)
-    shape = (100, 100)
-    points = ball.sample_in_cells(np.array([[0, 0]]), shape, np.random.default_rng(0))
-    np.testing.assert_allclose(points, [[-math.sqrt(0.5)] * 2], atol=1e-9)

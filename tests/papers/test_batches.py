@@ -66,12 +66,9 @@ def test_a_recording_of_answers_ends_with_the_last_batch():
     assert len(tape.records) == 3
 
 
-def test_the_number_of_rows_is_that_of_the_plan():
+def test_rows_are_checked_before_anything_is_asked():
     with pytest.raises(ValueError, match="X must have the 30 rows of the plan, got 31"):
         desk(np.zeros((N + 1, 1)), 2)
-
-
-def test_rows_are_checked_before_anything_is_asked():
     rows = np.zeros((N, 1))
     rows[3] = np.nan
     with pytest.raises(ValueError, match="NaN"):

@@ -67,10 +67,13 @@ def test_classes_are_added_up_before_the_noise_of_the_last_round():
     assert factors[0, 0] > 1.5 * factors[1, 0]  # class weights over released sizes
 
 
-def test_atoms_of_models_stay_in_the_domain():
+def test_atoms_stay_in_the_domain_and_their_dimension_may_follow():
     bounds = Ball([0.5] * 6, 0.4)
     model = make(bounds=bounds).fit(mixture())
     assert bounds.contains(model.private_measures_[0].support).all()
+    X = mixture(n=500)
+    model = make(method="projected", distortion=0.9, n_rounds=1, n_hint=500).fit(X)
+    assert model.support_.shape == (4, 6)
 
 
 @every(
@@ -88,9 +91,3 @@ def test_atoms_of_models_stay_in_the_domain():
 def test_bad_settings_are_refused_before_any_charge(settings, match):
     with pytest.raises(ValueError, match=match):
         make(**settings).privacy_plan(6)
-
-
-def test_the_dimension_may_follow_from_the_distortion():
-    X = mixture(n=500)
-    model = make(method="projected", distortion=0.9, n_rounds=1, n_hint=500).fit(X)
-    assert model.support_.shape == (4, 6)

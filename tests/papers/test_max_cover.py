@@ -99,16 +99,13 @@ def test_centers_in_five_features_follow_from_the_release_alone():
     )
 
 
-def test_a_replay_reports_the_race():
+def test_a_replay_reports_the_race_and_two_rows_are_too_many():
     X = blobs(80)
     report = replay_sensitivity(cover(), X, X[1:])
     assert report.holds
     steps = {step.name: step for step in report.steps}
     assert steps["cover"].ratio == pytest.approx(1.0) and steps["cover"].l1 == (1,)
     assert isinstance(steps["cover"].mechanism, RaceChoice)
-
-
-def test_two_rows_more_are_too_many():
     X = blobs(80)
     report = replay_sensitivity(cover(), np.vstack([X, [[0.31, 0.3]] * 2]), X)
     assert any("one person has" in text for text in report.violations)

@@ -94,11 +94,8 @@ def test_the_private_side_is_constant(released, points):
     np.testing.assert_array_equal(released.quantiles_, before)
 
 
-def test_labels_are_needed_where_there_are_classes(released, points):
+def test_only_releases_are_accepted_and_labels_needed(released, points):
     with pytest.raises(ValueError, match="labels are needed"):
         SlicedQuantileLoss(released)(torch.tensor(points, dtype=torch.float32))
-
-
-def test_only_releases_are_accepted(points):
     with pytest.raises(TypeError, match="fitted DPSlicedWasserstein"):
         SlicedQuantileLoss(points)

@@ -92,15 +92,12 @@ def test_rows_outside_the_batch_are_checked_too():
             read(rows)
 
 
-def test_chunks_are_refused():
-    rows = opened([np.ones((3, 1)), np.ones((3, 1))])
-    with pytest.raises(ValueError, match="one array or dataframe"):
-        keep_batch(rows, 0.5, "poisson", noise_generator())
-
-
-def test_persons_of_two_public_classes_are_refused_without_replacement():
+def test_what_cannot_be_drawn_from_is_refused():
     groups, y = np.repeat(np.arange(30), 3), np.arange(90) % 2
     rows = rows_of(groups, np.array([0, 1]), y)
     with pytest.raises(ValueError, match="one class"):
         keep_batch(rows, 0.5, "without_replacement", noise_generator())
     keep_batch(rows, 0.5, "poisson", noise_generator())
+    rows = opened([np.ones((3, 1)), np.ones((3, 1))])
+    with pytest.raises(ValueError, match="one array or dataframe"):
+        keep_batch(rows, 0.5, "poisson", noise_generator())

@@ -51,12 +51,18 @@ def test_sums_are_the_counts_and_the_noise():
     assert 0 < np.abs(noisy - exact).max() < 15 / float(PLAN.rate * PLAN.units)
 
 
-def test_one_person_has_at_most_all_units():
+def test_messages_do_not_depend_on_the_rows_and_hold_all_units_at_most():
     for X in ([], [[0.5, 0.5]] * 7, [[0.1, 0.1], [0.9, 0.9], [0.4, 0.2]], [[5.0, 5.0]]):
         counts = ShuffleClient(PLAN)._counts(np.reshape(X, (-1, 2)), None)
         inside = len(X) > 0 and X[0][0] < 1
         assert counts.min() >= 0
         assert [counts[:4].sum(), counts[4:].sum()] == [PLAN.units * inside] * 2
+    shapes = {
+        tuple(ShuffleClient(PLAN).messages(X)[:, 0].tolist())
+        for X in (np.empty((0, 2)), places(1), places(50))
+    }
+    assert len(shapes) == 1
+    assert ShuffleClient(PLAN).messages(places(1))[:, 1].max() < PLAN.modulus
 
 
 @every("n_people", [3, 6])
@@ -76,15 +82,6 @@ def test_the_noise_of_the_guaranteed_participants_is_discrete_laplace(n_people):
     if n_people == 3:
         assert np.mean(np.array(noise) == 0) == pytest.approx((1 - a) / (1 + a), abs=0.03)
     assert small.rate * small.units * len(small.levels) == 1
-
-
-def test_messages_do_not_depend_on_the_rows_in_number_or_order_of_cells():
-    shapes = {
-        tuple(ShuffleClient(PLAN).messages(X)[:, 0].tolist())
-        for X in (np.empty((0, 2)), places(1), places(50))
-    }
-    assert len(shapes) == 1
-    assert ShuffleClient(PLAN).messages(places(1))[:, 1].max() < PLAN.modulus
 
 
 @every(

@@ -39,7 +39,7 @@ def rows(n, d, seed=0):
 
 
 @every("d, k", SHAPES)
-def test_one_noisy_row_a_person(d, k):
+def test_one_noisy_row_a_person_with_the_noise_of_the_diameter(d, k):
     X = rows(200, d)
     fitted = sliced(d, k).fit(X)
     (release,) = fitted.releases_
@@ -49,11 +49,7 @@ def test_one_noisy_row_a_person(d, k):
     assert fitted.directions_.shape[0] == d
     assert np.abs(np.linalg.norm(fitted.directions_, axis=0) - 1).max() < 1e-5
     assert release.directions is fitted.directions_
-
-
-@every("d, k", SHAPES)
-def test_the_noise_is_that_of_the_diameter(d, k):
-    """Also with more directions than features, whose projections would need more."""
+    # Also with more directions than features, whose projections would need more.
     fitted = sliced(d, k).fit(rows(50, d))
     diameter = 4.0
     frame = calibrate_sigma(1.0, 1e-5, n_features=d, n_projections=min(k or 1, d))

@@ -33,12 +33,10 @@ class TestReading:
         assert read.budget == "year 2"
         assert read.shown == "postgresql://an%40alyst@db.example:5433/clin%20ic#year%202"
 
-    def test_what_is_left_out_is_left_to_libpq(self):
+    def test_several_hosts_and_what_is_left_out(self):
         read = read_address("postgres:///clinic")
         assert dict(read.settings) == {"dbname": "clinic"} and read.budget == "default"
         assert settings("postgresql://?service=clinic") == {"service": "clinic"}
-
-    def test_several_hosts(self):
         found = settings("postgresql://a@one:1,two,[::1]:3/db")
         assert (found["host"], found["port"]) == ("one,two,::1", "1,,3")
 
@@ -101,18 +99,14 @@ def test_paths_are_no_addresses(path, tmp_path, monkeypatch):
 class TestSecrets:
     READ = read_address(f"postgresql://me:{SECRET}@host/db?sslpassword={SECRET}2")
 
-    def test_they_are_printed_nowhere(self):
+    def test_they_are_printed_and_pickled_nowhere(self):
         for text in (repr(self.READ), str(self.READ), repr(self.READ.secrets), self.READ.shown):
             assert SECRET not in text
-
-    def test_they_are_pickled_nowhere(self):
         data = pickle.dumps(self.READ)
         assert SECRET.encode() not in data
         copy = pickle.loads(data)
         assert copy.lost_secrets and not self.READ.lost_secrets
         assert copy.settings == self.READ.settings and copy.secrets == {}
-
-    def test_what_repeats_them_is_withheld(self):
         secrets = Secrets(password=SECRET)
         assert SECRET not in secrets.hide(f"invalid value {SECRET}")
         assert secrets.hide("no route to host") == "no route to host"

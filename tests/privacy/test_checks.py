@@ -78,12 +78,16 @@ def test_ends_of_the_interval(open_low, open_high):
         assert world.check_real(value, "x", **limits) == value
 
 
-def test_exact_reads_decimals_as_people_do():
+def test_decimals_are_read_and_kept_as_people_do():
     assert world.exact(0.1) * 3 == world.exact(0.3)
     assert 0.1 + 0.1 + 0.1 != 0.3
     assert world.exact(np.float32(0.5)) == Fraction(1, 2)
     assert world.exact(1e-7) == Fraction(1, 10**7)
     assert world.exact(3) == 3
+    assert world.float_below(world.exact(0.1)) == 0.1
+    assert world.float_below(Fraction(1, 3), digits=3) == 0.333
+    between = Fraction("0.333333333333333310")  # the nearest float reads 0.3333333333333333
+    assert world.exact(world.float_below(between, digits=18)) < between
 
 
 @settings(derandomize=True)
@@ -92,13 +96,6 @@ def test_float_below_never_exceeds(value, digits):
     found = world.float_below(value, digits)
     assert world.exact(found) <= value
     assert value - world.exact(found) <= Fraction(1, 10**digits) + value / 2**51
-
-
-def test_float_below_keeps_a_decimal():
-    assert world.float_below(world.exact(0.1)) == 0.1
-    assert world.float_below(Fraction(1, 3), digits=3) == 0.333
-    between = Fraction("0.333333333333333310")  # the nearest float reads 0.3333333333333333
-    assert world.exact(world.float_below(between, digits=18)) < between
 
 
 @settings(derandomize=True)

@@ -77,13 +77,10 @@ def test_scales_have_the_ratio_of_the_weights(mechanism):
     assert len(set(mechanism(1.0).scales(sensitivity))) == 1
 
 
-def test_scales_of_one_block_are_the_textbook_ones():
+def test_scales_take_the_worst_case_and_blocks_add_up():
     sensitivity = Sensitivity.single(3, 5)
     assert DiscreteLaplace(0.1).scales(sensitivity) == (30.0,)
     assert RoundedGaussian(2.0).scales(sensitivity)[0] == pytest.approx(math.sqrt(5) / 2)
-
-
-def test_cases_take_the_worst_and_blocks_add_up():
     sensitivity = Sensitivity(((2, 0), (0, 3), (1, 1)), ((4, 0), (0, 9), (2, 2)))
     assert DiscreteLaplace(1.0).scales(sensitivity) == (3.0, 3.0)
     assert DiscreteLaplace(1.0).loss(sensitivity, (1.0, 3.0)) == 2
@@ -143,7 +140,7 @@ def test_decimals_add_up_as_people_add_them():
         pure_plan(0.3, 0.1, 0.1, 0.1 + 1e-12)
 
 
-def test_gaussian_steps_compose_exactly():
+def test_gaussian_steps_compose_exactly_and_need_a_delta():
     plan = gaussian_plan(1.0, 1e-3, 0.18, 0.24)
     assert plan.mu == pytest.approx(0.3, rel=1e-15)
     assert plan.mu >= 0.3
@@ -151,6 +148,8 @@ def test_gaussian_steps_compose_exactly():
     gaussian_plan(1.0, delta, 0.18, 0.24)
     with pytest.raises(ValueError, match="cost delta="):
         gaussian_plan(1.0, delta * (1 - 1e-6), 0.18, 0.24)
+    with pytest.raises(ValueError, match="more than the 0.0 it promises"):
+        gaussian_plan(1.0, 0.0, 1e-3)
 
 
 def test_the_composed_mu_is_rounded_up():
@@ -159,11 +158,6 @@ def test_the_composed_mu_is_rounded_up():
         square = sum(Fraction(float(mu)) ** 2 for mu in mus)
         composed = Fraction(gaussian_plan(2.0, 0.5, *map(float, mus)).mu) ** 2
         assert square <= composed <= square * (1 + Fraction(1, 2**50))
-
-
-def test_gaussian_steps_need_a_delta():
-    with pytest.raises(ValueError, match="more than the 0.0 it promises"):
-        gaussian_plan(1.0, 0.0, 1e-3)
 
 
 @every("epsilon", [0.8, 1.5])

@@ -62,22 +62,21 @@ def test_two_parts_in_one_union_are_refused(budget, X, kind):
     assert [entry.part for entry in budget.entries] == ["a"]
 
 
-def test_one_part_or_the_whole_adds_up(budget, X):
+def test_one_part_or_the_whole_adds_up_and_other_budgets_do_not(budget, X):
     union(budget, second="a").fit(X)
     measure(budget).fit(X)
     assert budget.total()[0] == 1.5
+    measure(budget.part("a")).fit(X)
+    measure(BudgetAccountant(1.0).part("b")).fit(X)
 
 
-def test_columns_of_the_same_rows_are_the_same_rows(budget, X):
+def test_columns_and_searches_of_the_same_rows_are_seen(budget, X):
     steps = [
         ("a", clusters(budget.part("a")), slice(0, 1)),
         ("b", clusters(budget.part("b")), slice(1, 2)),
     ]
     with pytest.raises(LeakError):
         ColumnTransformer(steps).fit(X)
-
-
-def test_a_search_is_seen_too(budget, X):
     measure(budget.part("a")).fit(X)
     inner = PrivateWassersteinBarycenter(bounds=(0, 1), n_hint=60)
     search = PrivateSearchCV(inner, {"n_init": [1]}, mean_trials=2, accountant=budget.part("b"))
@@ -93,11 +92,6 @@ def test_other_rows_are_not(budget, X):
     measure(budget.part("second")).fit(X[30:])
     measure(budget.part("north")).fit(X.copy())
     assert budget.total()[0] == 1.0
-
-
-def test_another_budget_is_none_of_its_business(budget, X):
-    measure(budget.part("a")).fit(X)
-    measure(BudgetAccountant(1.0).part("b")).fit(X)
 
 
 def test_a_refused_fit_is_forgotten(budget, X):

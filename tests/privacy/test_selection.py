@@ -81,7 +81,7 @@ def test_selection_mu_is_the_largest_that_fits(law_name):
 
 
 @every("law_name", LAWS)
-def test_numbers_of_trials_follow_their_law(law_name):
+def test_numbers_of_trials_follow_their_law_and_have_its_mean(law_name):
     trials = world.make_trials(law_name, 4)
     noise = world.noise_generator(3)
     drawn = np.array([trials.draw(noise) for _ in range(4000)])
@@ -95,10 +95,6 @@ def test_numbers_of_trials_follow_their_law(law_name):
     off = np.roll(expected, 1) * 0.5 + expected * 0.5
     off = np.where(kept, off, 0.0) / off[kept].sum()
     assert stats.chisquare(observed[kept], 4000 * np.maximum(off[kept], 1e-9)).pvalue < 1e-6
-
-
-@every("law_name", LAWS)
-def test_mean_is_what_was_asked(law_name):
     trials = world.make_trials(law_name, 12)
     law = law_of(trials)
     assert trials.mean == pytest.approx(12.0, rel=1e-6)

@@ -92,10 +92,14 @@ def center(query, epsilon, *given, seed=1):
     return query.center(released(query, world.DiscreteLaplace(epsilon), *given, seed=seed))
 
 
-def test_center_is_the_mean_or_the_origin_when_there_is_too_little():
+def test_center_is_the_weighted_mean_or_the_origin():
     X = np.random.default_rng(0).normal([3.0, -4.0], 0.1, size=(20_000, 2))
     for epsilon, expected in ((1.0, [3.0, -4.0]), (1e-5, [0.0, 0.0])):
         assert center(ClippedSum(8.0, 2), epsilon, X) == pytest.approx(expected, abs=0.02)
+    X = np.array([[1.0], [-1.0]]).repeat(5000, axis=0)
+    masses = np.array([world.PERSON_UNITS, world.PERSON_UNITS // 2]).repeat(5000)
+    query = ClippedSum(1.0, 1, world.PERSON_UNITS)
+    assert center(query, 1.0, X, None, masses) == pytest.approx([1 / 3], abs=0.01)
 
 
 def test_a_center_that_is_mostly_noise_stays_near_the_origin():
@@ -104,10 +108,3 @@ def test_a_center_that_is_mostly_noise_stays_near_the_origin():
     found, mean = center(ClippedSum(2.0, 200), 0.1, rows, seed=0), rows.mean(axis=0)
     assert np.linalg.norm(found) <= 2.0
     assert np.linalg.norm(found - mean) < 1.5 * np.linalg.norm(mean)
-
-
-def test_weighted_rows_pull_the_center_by_their_weight():
-    X = np.array([[1.0], [-1.0]]).repeat(5000, axis=0)
-    masses = np.array([world.PERSON_UNITS, world.PERSON_UNITS // 2]).repeat(5000)
-    query = ClippedSum(1.0, 1, world.PERSON_UNITS)
-    assert center(query, 1.0, X, None, masses) == pytest.approx([1 / 3], abs=0.01)

@@ -44,12 +44,19 @@ def test_masses_above_float_precision_are_added_exactly():
     assert blocks[1].tolist() == [[n * (world.PERSON_UNITS - 1), 0]]
 
 
-def test_every_class_has_runs_of_its_own():
+def test_every_class_has_runs_and_every_row_one_nested_cell():
     tree = CellTree(Box([0.0], [1.0]), 2)
     ways = (np.array([0, 4]), np.array([0, 4])), (np.array([0, 1, 4]), np.array([0, 2, 3, 4]))
     query = world.DisjointCounts(world.RunDivision(tree, ways), 1)
     X, codes = [[0.1], [0.1], [0.6], [0.9], [0.9]], [0, 1, 1, 0, 1]
     assert [b.tolist() for b in answer(query, X, codes)] == [[2, 3], [1, 1, 1, 1, 1]]
+    X = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+    cells = world.NestedCells.grid(Box(-np.ones(2), np.ones(2)), 5, 2)
+    cells = cells.cut(np.arange(len(cells)) % 3)
+    expected = np.bincount(cells.locate(X), minlength=len(cells))
+    np.testing.assert_array_equal(
+        answer(world.DisjointCounts(world.NestedDivision(cells)), X)[0], expected
+    )
 
 
 @every("d", [1, 2, 3])
@@ -61,16 +68,6 @@ def test_runs_are_cells(d):
     counts = np.bincount(tree.ancestor(tree.leaf_index(X), 3), minlength=8)
     assert block[[0, 2, 3, 4]].tolist() == counts[tree.index_of_paths(paths, 3)].tolist()
     assert block.sum() == 200
-
-
-def test_every_row_counts_once_in_nested_cells():
-    X = np.random.default_rng(0).uniform(-1, 1, (40, 2))
-    cells = world.NestedCells.grid(Box(-np.ones(2), np.ones(2)), 5, 2)
-    cells = cells.cut(np.arange(len(cells)) % 3)
-    expected = np.bincount(cells.locate(X), minlength=len(cells))
-    np.testing.assert_array_equal(
-        answer(world.DisjointCounts(world.NestedDivision(cells)), X)[0], expected
-    )
 
 
 @every("edges", [[0, 8], [1, 16], [0, 8, 8, 16], [0, 8, 4, 16], None])

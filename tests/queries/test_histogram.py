@@ -77,9 +77,6 @@ def test_the_number_of_rows_does_not_show():
     query = world.ProjectedQuantiles(make_lattice(3, 9), (8,), n_quantiles=7)
     X = query.lattice.domain.sample(50, np.random.default_rng(1))
     np.testing.assert_array_equal(flat(query, X), flat(query, np.vstack([X, X])))
-
-
-def test_n_min_has_one_number_a_class():
     for n_min, n_classes in (((5,), 2), ((0,), 1)):
         with pytest.raises(ValueError, match=f"n_min must be {n_classes} numbers"):
             world.ProjectedQuantiles(make_lattice(2, 4), n_min, n_classes=n_classes)
@@ -109,15 +106,12 @@ def test_block_means_are_exact(lattice, n, m):
         assert line.tolist() == [sum(copies[b * n : (b + 1) * n]) for b in range(m)]
 
 
-def test_public_means_are_those_of_the_distribution(lattice):
+def test_means_are_those_of_the_distribution_and_rounded_down_if_padded(lattice):
     query = world.ProjectedQuantiles(lattice, None, n_quantiles=4)
     X = lattice.domain.sample(1000, np.random.default_rng(2))
     places = np.sort((X - lattice.domain.center) @ lattice.directions, axis=0)
     expected = places.reshape(4, 250, 5).mean(axis=1).T
     np.testing.assert_allclose(query.public_means(X), expected, atol=lattice.step / 2)
-
-
-def test_padded_answers_are_rounded_down(lattice):
     X = lattice.domain.sample(9, np.random.default_rng(3))
     (padded,) = answer(world.ProjectedQuantiles(lattice, (7,), n_quantiles=2), X)
     _, sums = answer(world.ProjectedQuantiles(lattice, None, n_quantiles=2), X)

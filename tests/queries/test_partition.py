@@ -31,17 +31,14 @@ def test_counts_are_those_of_a_histogram():
     assert np.array_equal(coarse, fine.reshape(4, 16).sum(axis=1))
 
 
-def test_rows_in_cells_that_were_not_asked_about_are_left_out():
+def test_rows_are_counted_where_they_were_asked_about():
     X = np.array([[0.9, 0.1], [0.6, 0.1], [0.1, 0.1], [0.1, 0.9], [0.9, 0.9]])
     (counts,) = answer(counts_of(QuadGrid(SQUARE, 3), MIXED), X)
     low, high = QuadGrid(SQUARE, 3).corners(MIXED.levels, MIXED.codes)
     expected = [((a <= X) & (b > X)).all(axis=1).sum() for a, b in zip(low, high, strict=True)]
     assert counts.tolist() == expected
     assert counts.sum() == 3
-
-
-def test_many_rows_are_located_as_few_are():
-    """With many rows cells are looked up in a table; codes one by one are searched."""
+    # With many rows cells are looked up in a table; codes one by one are searched.
     codes = np.arange(4**3)
     assert MIXED.locate(codes).tolist() == [int(MIXED.locate(codes[[i]])[0]) for i in codes]
     starts, ends = MIXED.intervals()

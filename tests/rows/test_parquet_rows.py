@@ -114,20 +114,17 @@ def test_files_without_rows(folder):
     assert_same_rows(rows, folder)
 
 
-def test_names_of_folders_are_columns_that_dask_reads(tmp_path):
-    dd.from_pandas(LABELED.assign(day=LABELED.label == "a"), npartitions=2).to_parquet(
-        tmp_path / "rows", partition_on="day"
-    )
-    X, _ = DaskSource.columns(str(tmp_path / "rows"), y="label", groups=None)
-    assert not isinstance(X, ParquetRows) and "day" in X.columns
-
-
-def test_what_dask_must_join_or_shuffle_it_reads_too(folder):
+def test_what_dask_must_join_or_name_by_folders_it_reads_too(folder, tmp_path):
     frame = dd.read_parquet(folder)
     X, _ = DaskSource.columns(folder, y=frame["label"], groups=None)
     assert not isinstance(X, ParquetRows)
     X, beside = DaskSource.columns(folder, y="label", groups="weight")
     assert not isinstance(X, ParquetRows) and beside["groups"] is not None
+    dd.from_pandas(LABELED.assign(day=LABELED.label == "a"), npartitions=2).to_parquet(
+        tmp_path / "rows", partition_on="day"
+    )
+    X, _ = DaskSource.columns(str(tmp_path / "rows"), y="label", groups=None)
+    assert not isinstance(X, ParquetRows) and "day" in X.columns
 
 
 def test_files_of_another_filesystem():

@@ -85,7 +85,7 @@ def test_too_much_released_mass_is_refused(second):
             release_of(counted, step, "add_remove", world.noise_generator(0))
 
 
-def test_units_follow_the_size_and_say_what_a_person_is():
+def test_units_follow_the_size_and_the_noise():
     sizes = [1, 1 << 18, (1 << 18) + 1, 10**7, 1 << 30, 10**15]
     digits = {
         world.PERSON_UNITS: [20, 20, 17, 14, 11, 11],
@@ -100,6 +100,11 @@ def test_units_follow_the_size_and_say_what_a_person_is():
     assert not {world.coarser_units(world.PERSON_UNITS, 1 << k) for k in range(60)} & set(
         world.ROW_UNITS
     )
+    assert world.coarser_units(world.PERSON_UNITS, 100, 0.5) == world.PERSON_UNITS
+    assert world.coarser_units(world.PERSON_UNITS, 100, 1e-2) == world.PERSON_UNITS >> 3
+    assert world.coarser_units(world.PERSON_UNITS, 100, 1e-9) == world.PERSON_UNITS >> 9
+    assert world.coarser_units(world.WEIGHT_UNITS, 100, 1e-2) == world.WEIGHT_UNITS
+    assert world.coarser_units(1, 100, 1e-9) == 1
 
 
 def test_a_bought_size_decides_the_units():
@@ -175,11 +180,3 @@ def test_ten_million_persons_are_asked_about_in_coarser_units(arguments, units):
     run = record(measure, np.zeros((4, 2)), **arguments)
     assert run.error is None
     assert {record.query.units for record in run.records} == {units}
-
-
-def test_units_are_coarser_where_noise_is_wide():
-    assert world.coarser_units(world.PERSON_UNITS, 100, 0.5) == world.PERSON_UNITS
-    assert world.coarser_units(world.PERSON_UNITS, 100, 1e-2) == world.PERSON_UNITS >> 3
-    assert world.coarser_units(world.PERSON_UNITS, 100, 1e-9) == world.PERSON_UNITS >> 9
-    assert world.coarser_units(world.WEIGHT_UNITS, 100, 1e-2) == world.WEIGHT_UNITS
-    assert world.coarser_units(1, 100, 1e-9) == 1

@@ -32,14 +32,11 @@ def test_what_is_drawn_in_a_cell_lies_in_it(kind):
     assert np.array_equal(found[known], asked[known])
 
 
-def test_every_value_has_a_cell_of_its_own_where_there_are_few():
+def test_few_values_have_a_cell_each_and_cells_of_a_log_grid_grow():
     cells = cells_of_kind(Integer(5, 60), "x")
     assert cells.n_cells == 56
     values = np.arange(5, 61)
     assert np.array_equal(cells.draw(cells.encode(values), np.random.default_rng(0)), values)
-
-
-def test_cells_of_a_log_grid_grow():
     widths = np.diff(cells_of_kind(Integer(0, 10**6, log=True), "x").starts)
     widths = widths[:-1]  # the highest value has a cell of its own, taken from the last one
     assert widths[0] == 1 and widths[-1] > 1e4 and (np.diff(widths[widths > 100]) > -2).all()
@@ -52,12 +49,9 @@ def test_a_cell_is_a_function_of_its_value_alone():
     assert [int(cells.encode(values[i : i + 1])[0]) for i in range(len(values))] == whole.tolist()
 
 
-def test_ranges_beyond_all_bounds_are_refused():
+def test_text_and_ranges_beyond_all_bounds_have_no_cells():
     with pytest.raises(ValueError, match="low and high of its schema"):
         cells_of_kind(Number(-1e308, 1e308), "Column 'far'")
-
-
-def test_text_has_no_cells():
     with pytest.raises(ValueError, match="declared as text"):
         cells_of_kind(Text(), "Column 'note'")
 

@@ -309,6 +309,10 @@ def test_schemas_are_values():
         assert Schema.from_dict(other.to_dict()) == other != SCHEMA
     with pytest.raises(AttributeError):
         SCHEMA.sparse = True
+    kind = Number(0, 9)
+    vars(kind).pop("special")
+    again = pickle.loads(pickle.dumps(kind))
+    assert again.special == () and again.range == (0.0, 9.0) and again == Number(0, 9)
 
 
 def test_schemas_are_read_from_files(tmp_path):
@@ -321,7 +325,7 @@ def test_schemas_are_read_from_files(tmp_path):
     assert Schema.from_yaml(path) == SCHEMA
 
 
-def test_a_schema_describes_itself():
+def test_a_schema_describes_itself_and_codes_tell_others_from_missing():
     lines = SCHEMA.describe().splitlines()
     assert lines[0] == "age: integer, low 0, high 120"
     assert lines[1].endswith("resolution 0.5, log, special [-9.5, 0]")
@@ -330,9 +334,6 @@ def test_a_schema_describes_itself():
     assert SCHEMA.levels("job", "grade") == [["cook", "12", "other", None], [1, 2, None]]
     assert SCHEMA.levels()[2] == ["S", "M", "L"]
     assert SCHEMA.ranges(8) is None
-
-
-def test_codes_tell_others_from_missing():
     codes = Category([1, 2], missing=True).codes(np.array([2, 1, 7, None], dtype=object), "x")
     assert codes.tolist() == [1, 0, 2, -1]
 
@@ -410,10 +411,3 @@ def test_words_in_lists_of_values_are_text(tmp_path):
 def test_what_is_wrong_with_a_kind_is_told(given, said):
     with pytest.raises(ValueError, match=said):
         Schema.from_dict({"columns": {"a": given}})
-
-
-def test_kinds_of_earlier_pickles_have_no_special_values():
-    kind = Number(0, 9)
-    vars(kind).pop("special")
-    again = pickle.loads(pickle.dumps(kind))
-    assert again.special == () and again.range == (0.0, 9.0) and again == Number(0, 9)

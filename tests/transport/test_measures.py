@@ -15,7 +15,7 @@ from tests.world import (
 )
 
 
-def test_copies_and_freezes():
+def test_measures_are_frozen_copies_and_uniform_by_default():
     points, weights = np.zeros((3, 2)), np.ones(3)
     measure = DiscreteMeasure(points, weights)
     points[0, 0], weights[0] = 7.0, 7.0
@@ -25,9 +25,6 @@ def test_copies_and_freezes():
         measure.support[0, 0] = 1.0
     with pytest.raises(AttributeError):
         measure.weights = weights
-
-
-def test_uniform_by_default_and_normalized():
     assert DiscreteMeasure([[0.0], [1.0]]).weights.tolist() == [0.5, 0.5]
     measure = DiscreteMeasure([[0.0], [1.0]], [1.0, 3.0])
     assert measure.mass == 4.0

@@ -10,15 +10,12 @@ from tests.world import home
 Level = home("_stalled").Level
 
 
-def test_plans_are_eased_only_while_atoms_move_far():
+def test_levels_are_eased_while_atoms_move_far_and_stall():
     level = Level(40, warmth=0.1, max_iter=5, imbalance=0.01, tol=1e-3)
     assert level.eased(0.0) == level
     first, later = level.eased(np.inf), level.eased(0.5)
     assert first.warmth > later.warmth == 0.5
     assert first.imbalance > later.imbalance > level.imbalance
-
-
-def test_a_level_stalls_when_nothing_beats_an_early_movement():
     assert not world._stalled([1.0] * 8)
     assert not world._stalled([3.0, 2.0] + [1.5] * 8)
     assert world._stalled([3.0, 1.0] + [1.5] * 8)

@@ -77,7 +77,7 @@ def test_unmeasured_cells_share_what_is_left_of_their_sum(values, variances, chi
     np.testing.assert_allclose(spread, after)
 
 
-def test_what_is_known_exactly_stays():
+def test_what_is_known_exactly_stays_and_nothing_known_is_said_so():
     tree = world.Tree.complete(1, branching=2)
     values = np.array([10.0]), np.array([3.0, 5.0])
     (root, children), (_, spread) = world.make_consistent(tree, values, (np.zeros(1), np.ones(2)))
@@ -88,9 +88,6 @@ def test_what_is_known_exactly_stays():
     assert root == 8
     assert np.array_equal(children, values[1])
     assert not np.concatenate(spreads).any()
-
-
-def test_nothing_known_is_said_so():
     tree = world.Tree.complete(1)
     estimates, spreads = world.make_consistent(
         tree, [np.full(n, np.nan) for n in tree.sizes], [np.full(n, np.inf) for n in tree.sizes]
@@ -155,19 +152,20 @@ def interleave_by_hand(row, column, bits):
     return code
 
 
-def test_codes_follow_the_chosen_cells():
+def test_codes_follow_the_chosen_cells_and_leaves_have_no_children():
     tree = small_tree()
     assert tree.depth == 2
     assert tree.sizes == (3, 4, 4)
     assert [c.tolist() for c in tree.codes] == [[0, 1, 2], [0, 1, 4, 5], [4, 5, 6, 7]]
-
-
-def test_leaves_are_what_has_no_listed_children():
     values = np.arange(3.0), 10 + np.arange(4.0), 20 + np.arange(4.0)
     levels, codes, out = small_tree().leaves(values)
     assert levels.tolist() == [0, 1, 1, 1, 2, 2, 2, 2]
     assert codes.tolist() == [1, 0, 4, 5, 4, 5, 6, 7]
     assert out.tolist() == [1, 10, 12, 13, 20, 21, 22, 23]
+    tree = world.Tree.complete(2, branching=3, top=1)
+    assert tree.sizes == (3, 9, 27)
+    assert all(np.array_equal(c, np.arange(len(c))) for c in tree.codes)
+    assert all(mask.all() for mask in tree.chosen)
 
 
 def test_a_tree_cannot_be_changed():
@@ -201,13 +199,6 @@ def test_malformed_trees_are_refused(arguments, message):
         _ = long.codes
 
 
-def test_complete_tree_lists_every_cell():
-    tree = world.Tree.complete(2, branching=3, top=1)
-    assert tree.sizes == (3, 9, 27)
-    assert all(np.array_equal(c, np.arange(len(c))) for c in tree.codes)
-    assert all(mask.all() for mask in tree.chosen)
-
-
 def test_cell_codes_interleave_bits():
     rng = np.random.default_rng(1)
     for bits in (1, 8, 24, 31):
@@ -231,16 +222,13 @@ def test_refine_splits_while_the_mass_shows():
     assert world.refine(tree, masses, 4.0, (4,) * 2).depth == 2
 
 
-def test_refine_keeps_what_was_split_before():
+def test_refine_keeps_what_was_split_before_with_any_branching():
     tree = world.Tree((np.ones(1, bool), np.array([1, 0, 0, 0], bool), np.zeros(4, bool)), (4, 4))
     masses = (np.array([1.0]), np.array([0.0, 0.0, 1.0, 0.0]), np.array([0.0, 9.0, 0.0, 0.0]))
     refined = world.refine(tree, masses, 3.0, (4,) * 3)
     levels, codes, _ = refined.leaves([np.zeros(n) for n in refined.sizes])
     leaves = {k: codes[levels == k].tolist() for k in (1, 2, 3)}
     assert leaves == {1: [1, 2, 3], 2: [0, 2, 3], 3: [4, 5, 6, 7]}
-
-
-def test_refine_takes_any_branching():
     refined = world.refine(world.Tree.complete(0), (np.array([100.0]),), 20.0, (4, 2, 2))
     assert refined.sizes == (1, 4, 8)
     assert refined.branching == (4, 2)

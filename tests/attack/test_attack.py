@@ -232,14 +232,6 @@ def test_a_planted_bug_is_seen(bug, rng, monkeypatch):
     assert said and words in said
 
 
-def test_functions_that_hand_on_memory_or_keep_rows_are_seen(rng, monkeypatch):
-    monkeypatch.setattr(home("FUNCTIONS"), "_is_known_call", lambda function, arguments: True)
-    steps = row_independence.steps_that_meet_rows()
-    hostile = [(step, True) for step in filter(streams._called_public, steps)]
-    monkeypatch.setattr(streams, "_steps", lambda: hostile)
-    assert "rows moved" in found(streams.PROMISE.attack(rng), 500)
-
-
 def test_a_tenth_of_the_noise_is_seen(rng, monkeypatch):
     class Narrow:
         def draw(self, scale, shape, noise):
@@ -264,31 +256,12 @@ def test_neighbors_are_split_into_one_person_and_the_others(relation, kind):
             assert sorted(made["X"].tolist()) == sorted(given["X"].tolist())
 
 
-def endless(trial, seconds=0.0):
-    def attack(rng):
-        while True:
-            time.sleep(seconds)
-            yield trial
-
-    return attack
-
-
 def breaks(rng):
     raise RuntimeError("no attack")
     yield
 
 
 class TestRunner:
-    def test_shares_of_time(self):
-        attack = endless(Trial(), 0.005)
-        promises = [Promise("a", "a", attack), Promise("b", "b", attack, shares=3.0)]
-        single, triple = run_attacks(promises, 0.5 / 60, 0)
-        assert 2 * single.trials < triple.trials < 4 * single.trials
-
-    def test_every_attack_has_one_trial_and_may_end(self):
-        promises = [Promise(f"{i}", f"{i}", lambda rng: iter([Trial()])) for i in range(3)]
-        assert [line.trials for line in run_attacks(promises, 0.0, 0)] == [1, 1, 1]
-
     def test_an_attack_that_breaks_is_a_violation_and_given_up(self):
         (line,) = run_attacks([Promise("broken", "broken", breaks)], 1.0, 0)
         assert line.violations == 3 and "RuntimeError: no attack" in line.texts[0]

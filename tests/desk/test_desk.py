@@ -60,7 +60,7 @@ def ask(*names):
     return answers
 
 
-def test_a_conversation_gets_releases_in_turn_and_its_result_is_returned():
+def test_a_conversation_gets_releases_in_turn_and_none_costs_nothing():
     till = Till()
     here = desk(till=till)
     answers = here.answer(ask("one", "two"))
@@ -68,6 +68,9 @@ def test_a_conversation_gets_releases_in_turn_and_its_result_is_returned():
     assert [name for name, _ in answers] == ["one", "two"]
     assert all(abs(count - 30) < 60 for _, count in answers)
     assert till.charges == 1
+    till = Till()
+    assert desk(till=till).answer(ask()) == []
+    assert till.charges == 0
 
 
 def test_conversations_may_follow_each_other_and_hold_others():
@@ -83,12 +86,6 @@ def test_conversations_may_follow_each_other_and_hold_others():
     here.answer(ask("two"))
     here.close()
     assert till.charges == 2
-
-
-def test_a_conversation_without_questions_costs_nothing():
-    till = Till()
-    assert desk(till=till).answer(ask()) == []
-    assert till.charges == 0
 
 
 @every(
@@ -130,7 +127,7 @@ def test_steps_never_asked_and_second_charges_are_errors_of_the_author():
     assert till.charges == 1
 
 
-def test_what_is_no_conversation_is_refused_before_anything_is_read():
+def test_what_is_no_conversation_is_refused_and_its_errors_come_out():
     def without_name():
         yield Count()
 
@@ -139,6 +136,13 @@ def test_what_is_no_conversation_is_refused_before_anything_is_read():
             desk().answer(wrong)
     with pytest.raises(PlanError, match="must be a pair, a name and a query, got Count"):
         desk().answer(without_name())
+
+    def talk():
+        yield "one", Count()
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        desk().answer(talk())
 
 
 def test_noise_that_cannot_be_drawn_is_refused_before_the_charge():
@@ -176,15 +180,6 @@ def test_an_interrupt_leaves_the_step_used_and_the_charge_made(error, monkeypatc
     assert ended == [True], f"the conversation is open while {caught} is handled"
     with pytest.raises(PlanError, match="next step of the plan is 'two'"):
         here.ask("one", Count())
-
-
-def test_errors_of_a_conversation_come_out_as_they_are():
-    def talk():
-        yield "one", Count()
-        raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        desk().answer(talk())
 
 
 def test_later_steps_can_be_divided_anew_and_cost_the_same():

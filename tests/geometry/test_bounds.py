@@ -54,11 +54,13 @@ def test_one_pair_a_feature_is_told_how_to_be_written(bounds):
         check_domain(bounds, len(bounds))
 
 
-def test_a_box_is_made_of_pairs():
+def test_a_box_is_made_of_pairs_and_a_quote_says_bounds_by_name():
     assert Box.of_features([(-97.95, -97.55), (30.1, 30.5)]) == AUSTIN
     for wrong in ([], [(1, 2, 3)], ["ab"], [(0, 1), 2]):
         with pytest.raises(ValueError, match="one .low, high. for each feature"):
             Box.of_features(wrong)
+    quote = BudgetAccountant(1.0).quote(PrivateMeasure(bounds=NAMED), 2)
+    assert quote.bounds == "lat from 30.1 to 30.5, lon from -97.95 to -97.55"
 
 
 def test_names_are_matched_with_the_columns_of_a_frame():
@@ -94,11 +96,6 @@ def test_errors_about_a_named_range_name_its_column(pair):
     frame = pd.DataFrame({"lon": [-97.9, -97.6] * 9, "lat": [30.2, 30.4] * 9})
     with pytest.raises(ValueError, match=re.escape(f"for every column, got 'lat': {pair}.")):
         PrivateMeasure(bounds={"lon": (-98, -97), "lat": pair}, n_hint=18).fit(frame)
-
-
-def test_a_quote_says_bounds_by_name():
-    quote = BudgetAccountant(1.0).quote(PrivateMeasure(bounds=NAMED), 2)
-    assert quote.bounds == "lat from 30.1 to 30.5, lon from -97.95 to -97.55"
 
 
 @every(

@@ -83,7 +83,10 @@ def test_a_shortlist_by_products_changes_no_nearest_point(d, offset):
 LOW, HIGH = np.array([-1.0, 10.0]), np.array([2.0, 11.0])
 
 
-def test_cells_and_boxes_agree():
+def test_cells_and_boxes_agree_and_indices_never_decrease():
+    x = np.sort(np.random.default_rng(0).uniform(-1, 2, 100_000))
+    cells = world.cell_indices(x[:, None], LOW[:1], HIGH[:1], (997,))[:, 0]
+    assert (np.diff(cells) >= 0).all()
     cells = world.all_cells((5, 7))
     assert cells.shape == (35, 2)
     lower, upper = world.cell_boxes(cells, LOW, HIGH, (5, 7))
@@ -94,12 +97,6 @@ def test_cells_and_boxes_agree():
     np.testing.assert_array_equal(
         world.cell_indices(ends, LOW, HIGH, (4, 2)), [[0, 1], [3, 0], [3, 1]]
     )
-
-
-def test_indices_never_decrease():
-    x = np.sort(np.random.default_rng(0).uniform(-1, 2, 100_000))
-    cells = world.cell_indices(x[:, None], LOW[:1], HIGH[:1], (997,))[:, 0]
-    assert (np.diff(cells) >= 0).all()
 
 
 def test_shapes_and_cells_are_checked():

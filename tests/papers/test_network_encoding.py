@@ -96,11 +96,13 @@ def test_networks_that_draw_or_count_are_refused(network):
         encode_rows(network, np.ones((2, 50)))
 
 
-def test_masked_entries_are_refused():
+def test_a_network_is_given_one_row_at_a_time_and_none_with_masked_entries():
     X = np.ma.array(np.ones((2, 3)), mask=np.eye(2, 3))
     for call in (encode_rows, lambda network, X: list(encoded_chunks(network, X)())):
         with pytest.raises(ValueError, match="masked entries"):
             call(torch.nn.Identity(), X)
+    X = np.arange(12.0).reshape(6, 2)
+    np.testing.assert_array_equal(encode_rows(TimesRows(), X), X)
 
 
 def test_fixed_encoders_follow_from_their_seed():
@@ -118,8 +120,3 @@ class TimesRows(torch.nn.Module):
 
     def forward(self, rows):
         return rows * len(rows)
-
-
-def test_a_network_is_given_one_row_at_a_time():
-    X = np.arange(12.0).reshape(6, 2)
-    np.testing.assert_array_equal(encode_rows(TimesRows(), X), X)

@@ -169,12 +169,22 @@ def test_renyi_curves_are_those_of_the_clocks(order):
     assert 1.0 <= swapped < 1.0 + 1e-8
 
 
-def test_renyi_curves_end():
+def test_renyi_curves_end_and_filters_never_price_a_race_below_them():
     limit = math.exp(0.04) / math.expm1(0.04)
     assert race_renyi(0.04, 0.999 * limit, "add_remove") < math.inf
     assert race_renyi(0.04, limit, "add_remove") == race_renyi(0.04, math.inf, "replace_one")
     assert race_renyi(0.04, limit, "add_remove") == math.inf
     assert race_renyi(0.04, 1.0, "add_remove") == pytest.approx(math.expm1(0.04) - 0.04, rel=1e-6)
+    # At large orders a race costs what its plan promises, at small ones its Renyi loss.
+    plan = race_plan("add_remove", 0.5, 1e-6, {"cover": 1.0, "rounds": 1.0}, "cover")
+    tight, wide = make_filter("renyi", 0.6, 1e-9), make_filter("renyi", 20.0, 1e-3)
+    assert plan.renyi(tight.order) == math.inf
+    assert tight.price_plan(plan) == tight.price(plan.epsilon, plan.delta)
+    rates = {type(step.mechanism): step.mechanism for step in plan.steps}
+    loss = race_renyi(rates[RaceChoice].rate, wide.order, "add_remove")
+    loss += rates[RoundedGaussian].mu ** 2 * wide.order / 2.0
+    assert wide.price_plan(plan).delta == 0
+    assert loss * 1e6 <= wide.price_plan(plan).loss <= loss * 1e6 + 2
 
 
 # Calibration and plans
@@ -223,19 +233,6 @@ def test_a_plan_of_a_race_alone_or_beside_pure_steps():
     twice = (*steps_of(0.001), Step("again", RaceChoice(0.001)))
     with pytest.raises(ValueError, match="priced jointly"):
         Plan("add_remove", 1.0, 0.1, twice)
-
-
-def test_a_renyi_filter_never_prices_a_race_below_its_loss():
-    """At large orders a race costs what its plan promises, at small ones its Renyi loss."""
-    plan = race_plan("add_remove", 0.5, 1e-6, {"cover": 1.0, "rounds": 1.0}, "cover")
-    tight, wide = make_filter("renyi", 0.6, 1e-9), make_filter("renyi", 20.0, 1e-3)
-    assert plan.renyi(tight.order) == math.inf
-    assert tight.price_plan(plan) == tight.price(plan.epsilon, plan.delta)
-    rates = {type(step.mechanism): step.mechanism for step in plan.steps}
-    loss = race_renyi(rates[RaceChoice].rate, wide.order, "add_remove")
-    loss += rates[RoundedGaussian].mu ** 2 * wide.order / 2.0
-    assert wide.price_plan(plan).delta == 0
-    assert loss * 1e6 <= wide.price_plan(plan).loss <= loss * 1e6 + 2
 
 
 @every("rate", [0.0, -1.0, math.inf, math.nan, 31.0])

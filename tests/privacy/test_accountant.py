@@ -208,10 +208,6 @@ class TestBadInput:
         with pytest.raises((TypeError, ValueError), match=r"delta must be .* got"):
             BudgetAccountant(1.0, delta)
 
-    def test_renyi_needs_delta(self):
-        with pytest.raises(ValueError, match=r"delta must be in \(0, 1\).*composition='sum'"):
-            BudgetAccountant(1.0, composition="renyi")
-
     @pytest.mark.parametrize(
         ("options", "message"),
         [
@@ -268,13 +264,13 @@ class TestBadInput:
             accountant.quote(Estimator())
         assert accountant.entries == ()
 
-    def test_the_ceiling_cannot_be_changed(self):
+    def test_ceilings_and_what_is_no_accountant(self):
         accountant = BudgetAccountant(1.0)
         for name in ("epsilon", "delta", "neighbors", "composition", "ledger", "entries"):
             with pytest.raises(AttributeError):
                 setattr(accountant, name, 100.0)
-
-    def test_check_accountant(self):
+        with pytest.raises(ValueError, match=r"delta must be in \(0, 1\).*composition='sum'"):
+            BudgetAccountant(1.0, composition="renyi")
         accountant = BudgetAccountant(1.0)
         part = accountant.part("north")
         assert check_accountant(accountant) is accountant

@@ -50,9 +50,6 @@ def test_profile_is_a_tight_upper_bound_over_18_decades():
     for mu, epsilon in profile_grid(1500):
         truth = exact_profile(mu, epsilon)
         assert truth <= gaussian_delta(mu, epsilon) <= min(truth * (1 + 2.0**-37) + 1e-300, 1)
-
-
-def test_profile_at_negative_epsilon():
     for mu, epsilon in profile_grid(300, seed=1):
         truth = exact_profile(mu, -epsilon)
         assert truth <= gaussian_delta(mu, -epsilon) <= min(truth * (1 + 2.0**-36) + 1e-300, 1)
@@ -178,14 +175,6 @@ def test_conversion_is_attained_so_nothing_smaller_is_valid():
     assert target <= order_epsilon(curve(order), order, exact) <= target * (1 + 1e-5)
 
 
-def test_conversion_ends():
-    def curve(order):
-        return pure_renyi(1.0, order)
-
-    assert renyi_delta(curve, 1.0) == 0.0
-    assert renyi_delta(lambda order: gaussian_renyi(9.0, order), 0.0) == 1.0
-
-
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(epsilons, deltas)
 def test_renyi_order_admits_most_gaussian_noise(epsilon, delta):
@@ -203,7 +192,7 @@ def test_renyi_order_admits_most_gaussian_noise(epsilon, delta):
             assert exact_budget(mpmath.mpf(other)) / other <= budget / order * (1 + 1e-4)
 
 
-def test_renyi_order_implies_the_target():
+def test_renyi_order_implies_the_target_and_conversion_ends():
     for epsilon, delta in [(0.1, 1e-9), (1.0, 5e-7), (8.0, 1e-5), (1e6, 1e-3)]:
         order, budget = renyi_order(epsilon, delta)
         assert order_epsilon(budget, order, delta) <= epsilon * (1 + 1e-9)
@@ -211,3 +200,9 @@ def test_renyi_order_implies_the_target():
             delta * (1 + 1e-6)
         )
         assert order == float(f"{order:.12g}")
+
+    def curve(order):
+        return pure_renyi(1.0, order)
+
+    assert renyi_delta(curve, 1.0) == 0.0
+    assert renyi_delta(lambda order: gaussian_renyi(9.0, order), 0.0) == 1.0

@@ -63,15 +63,13 @@ class TestRenyiFilter:
         assert spends * price <= budget < (spends + 1) * (price + 1e-6)
         assert accountant.part("x").remaining()[0] < 0.05
 
-    def test_the_order_does_not_depend_on_the_entries(self):
+    def test_totals_stay_below_the_ceiling_at_one_order(self):
         first = BudgetAccountant(1.0, 1e-5, composition="renyi")
         for _ in range(5):
             first.charge(gaussian_plan(0.1, 1e-6), "fit")
         first.spend(0.2)
         second = BudgetAccountant(1.0, 1e-5, composition="renyi")
         assert first._filter.order == second._filter.order
-
-    def test_totals_start_at_zero_and_stay_below_the_ceiling(self):
         accountant = BudgetAccountant(1.0, 1e-5, composition="renyi")
         assert accountant.total() == (0.0, 0.0)
         accountant.spend(0.01)

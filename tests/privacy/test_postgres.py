@@ -36,19 +36,18 @@ def opened(address, **options):
     return BudgetAccountant(**{"epsilon": 1.0, **options}, ledger=address)
 
 
-def test_budgets_of_one_server_have_names(postgres_server):
+def test_budgets_have_names_and_entries_that_cannot_be_changed_in_passing(
+    address, run_sql, postgres_server
+):
+    opened(address).spend(0.5)
+    for change in ("UPDATE {} SET loss_units = 0", "DELETE FROM {}", "TRUNCATE {}"):
+        with pytest.raises(psycopg.Error, match="never changed"):
+            run_sql(change.format("skdp_bary.entries"))
     names = [uuid.uuid4().hex for _ in range(2)]
     one, two = (opened(f"{postgres_server.address}#{name}") for name in names)
     one.spend(0.9)
     two.spend(0.8)
     assert (one.total(), two.total()) == ((0.9, 0.0), (0.8, 0.0))
-
-
-def test_entries_cannot_be_changed_in_passing(address, run_sql):
-    opened(address).spend(0.5)
-    for change in ("UPDATE {} SET loss_units = 0", "DELETE FROM {}", "TRUNCATE {}"):
-        with pytest.raises(psycopg.Error, match="never changed"):
-            run_sql(change.format("skdp_bary.entries"))
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_quotes_are_shown_as_lines_and_as_a_table():
     assert "it does not fit" in str(budget.quote(measure(budget, 3.0), 2))
 
 
-def test_what_cannot_be_quoted_is_refused():
+def test_what_cannot_be_quoted_or_counted_is_refused():
     budget = BudgetAccountant(1.0)
     with pytest.raises(TypeError, match="pipeline of some"):
         budget.quote(StandardScaler(), 2)
@@ -129,6 +129,12 @@ def test_what_cannot_be_quoted_is_refused():
         budget.quote(private_first, 2)
     with pytest.raises(RelationError, match="replace_any"):
         budget.quote(make_pipeline(measure(budget, neighbors="replace_any")), 2)
+    budget = BudgetAccountant(6.0)
+    drawn = RandomizedSearchCV(measure(budget), {"epsilon": [0.1, 3.0]}, n_iter=1)
+    one_left_out = GridSearchCV(measure(budget), {"depth": [1]}, cv=LeaveOneOut())
+    for search in (drawn, one_left_out):
+        with pytest.raises(ValueError, match="number of fits of 'privatemeasure|SearchCV'"):
+            budget.quote(search, 2)
 
 
 def test_the_number_of_columns_is_taken_from_public_parameters():
@@ -195,15 +201,6 @@ def test_a_grid_search_costs_what_all_its_fits_charge(composition):
     search.fit(X)
     assert len(budget.entries) == 13
     assert budget.remaining()[0] >= quote.after[0] * (1 - 1e-9)
-
-
-def test_searches_whose_fits_cannot_be_counted_are_refused():
-    budget = BudgetAccountant(6.0)
-    drawn = RandomizedSearchCV(measure(budget), {"epsilon": [0.1, 3.0]}, n_iter=1)
-    one_left_out = GridSearchCV(measure(budget), {"depth": [1]}, cv=LeaveOneOut())
-    for search in (drawn, one_left_out):
-        with pytest.raises(ValueError, match="number of fits of 'privatemeasure|SearchCV'"):
-            budget.quote(search, 2)
 
 
 @pytest.mark.filterwarnings("ignore:Budget exceeded")

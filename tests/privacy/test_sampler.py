@@ -328,31 +328,12 @@ def test_choices_follow_the_exact_law(rate):
     assert chisquare(seen, 20_000 * choice_law(utilities, 1.3 * rate + 0.02)).pvalue < 1e-6
 
 
-def test_copies_stand_for_as_many_equal_alternatives():
-    utilities, copies, rate = np.array([0, 3, 1]), np.array([4, 1, 2]), 0.4
-    source = philox(11)
-    seen = np.bincount([source.choose(utilities, rate, copies) for _ in range(20_000)])
-    law = np.bincount(np.repeat(range(3), copies), choice_law(np.repeat(utilities, copies), rate))
-    assert chisquare(seen, 20_000 * law).pvalue > 1e-3
-    forced, usual = philox(3, function_error=10.0), philox(3)
-    many = np.array([1 << 60, 5, 1])
-    for _ in range(10):
-        index = usual.choose(utilities * 30, rate, many)
-        assert index == forced.choose(utilities * 30, rate, many)
-    for wrong in ([1, 1], [1, 0, 1], [1.0, 1.0, 1.0]):
-        with pytest.raises(ValueError, match="copies"):
-            source.choose(utilities, rate, wrong)
-
-
-def test_choice_in_high_precision_gives_the_same_index():
+def test_choice_in_high_precision_is_that_of_floats_and_decides_boundaries():
     utilities = np.random.default_rng(0).integers(-40, 40, size=300)
     for rate in (0.0, 0.1, 30.0):
         usual, forced = philox(3), philox(3, function_error=10.0)
         for _ in range(10):
             assert usual.choose(utilities, rate) == forced.choose(utilities, rate)
-
-
-def test_a_word_next_to_a_boundary_is_decided_in_high_precision():
     utilities, rate = np.array([3, 1, 0, 2]), 0.37
     with mpmath.workprec(300):
         weights = [mpmath.exp(mpmath.mpf(rate) * int(u - 3)) for u in utilities]
@@ -395,7 +376,7 @@ def test_choice_checks_its_numbers(utilities, rate, message):
         noise_generator(0).choose(utilities, rate)
 
 
-def test_uniform_integers():
+def test_uniform_integers_and_copies_of_alternatives():
     source = philox(1)
     seen = np.bincount([source.uniform_integer(7) for _ in range(14_000)], minlength=7)
     assert chisquare(seen).pvalue > 1e-3
@@ -404,6 +385,19 @@ def test_uniform_integers():
     # 2**64 = 1 mod 3: the last word has no partner and is drawn again
     assert stub((1 << 64) - 1, 5).uniform_integer(3) == 2
     assert stub((1 << 64) - 2).uniform_integer(3) == ((1 << 64) - 2) % 3
+    utilities, copies, rate = np.array([0, 3, 1]), np.array([4, 1, 2]), 0.4
+    source = philox(11)
+    seen = np.bincount([source.choose(utilities, rate, copies) for _ in range(20_000)])
+    law = np.bincount(np.repeat(range(3), copies), choice_law(np.repeat(utilities, copies), rate))
+    assert chisquare(seen, 20_000 * law).pvalue > 1e-3
+    forced, usual = philox(3, function_error=10.0), philox(3)
+    many = np.array([1 << 60, 5, 1])
+    for _ in range(10):
+        index = usual.choose(utilities * 30, rate, many)
+        assert index == forced.choose(utilities * 30, rate, many)
+    for wrong in ([1, 1], [1, 0, 1], [1.0, 1.0, 1.0]):
+        with pytest.raises(ValueError, match="copies"):
+            source.choose(utilities, rate, wrong)
 
 
 @every("bound", [0, -1, (1 << 63) + 1])

@@ -32,9 +32,15 @@ def test_matrices_are_mass_sum_and_scatter():
             np.testing.assert_allclose(read.scatters[k], rows.T @ rows, atol=0.05)
 
 
-def test_the_first_of_two_cells_takes_a_row_between_them():
+def test_the_first_of_two_cells_takes_a_row_and_classes_have_one_question():
     tied = answer(ask(), CLASS_CENTERS[0], [0])[0]
     assert tied[0, 0, -1] > 0 and tied[0, 1, -1] == 0
+    one, other = ask().queries[0], ask(n_classes=1).queries[0]
+    assert world.ByClass((one, other)).weights() == one.weights()
+    with pytest.raises(ValueError, match="one sensitivity"):
+        world.ByClass(
+            (ask(world.ClippedMeans).queries[0], ask(world.ClippedMeans, radius=1.2).queries[0])
+        )
 
 
 def test_frames_of_classes_share_one_unit():
@@ -44,12 +50,3 @@ def test_frames_of_classes_share_one_unit():
     rows = ball.sample(200, np.random.default_rng(0))
     for frame in frames:
         assert (frame.integer_rows(rows) ** 2).sum(axis=1).max() <= 2.0**33
-
-
-def test_different_questions_by_class_are_refused():
-    one, other = ask().queries[0], ask(n_classes=1).queries[0]
-    assert world.ByClass((one, other)).weights() == one.weights()
-    with pytest.raises(ValueError, match="one sensitivity"):
-        world.ByClass(
-            (ask(world.ClippedMeans).queries[0], ask(world.ClippedMeans, radius=1.2).queries[0])
-        )

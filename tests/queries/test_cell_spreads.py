@@ -31,8 +31,5 @@ def test_sums_and_squares_are_those_of_the_residuals():
     assert masses.tolist() == [[500, 500]]
     lengths = (residuals**2).sum(axis=2).mean(axis=1)
     np.testing.assert_allclose(squares[0] * query.square_step / 500, lengths, atol=1e-3)
-
-
-def test_factors_need_pooled_sums():
     with pytest.raises(ValueError, match="pooled"):
         CellSpreads(np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1, 1)), 1.0, np.ones((1, 1)))

@@ -28,7 +28,7 @@ def test_nearest_is_exact_and_ties_go_to_the_first():
     assert query.nearest(middle)[0].tolist() == [0]
 
 
-def test_sums_are_those_of_clipped_residuals():
+def test_sums_and_losses_are_those_of_clipped_residuals():
     X = np.random.default_rng(2).uniform(-3, 3, (500, 3))
     query = ClippedMeans(FRAME, CENTERS, np.array([0.5, 1.0, 0.7]), (0.3, 1.0), False)
     factors, sums = answer(query, X)
@@ -40,6 +40,12 @@ def test_sums_are_those_of_clipped_residuals():
     np.add.at(expected, label, residuals * clip[:, None])
     np.testing.assert_allclose(sums * query.sum_units[:, None], expected, atol=0.02)
     np.testing.assert_allclose(factors / 2**16, np.bincount(label, weights=clip), atol=0.02)
+    X = np.random.default_rng(0).uniform(-1.0, 2.0, size=(500, 3))
+    points = np.array([[0.1, 0.2, 0.3], [0.7, 0.7, 0.7]])
+    query = world.NearestLoss(points, 1.0)
+    squares = ((X[:, None] - points) ** 2).sum(axis=2).min(axis=1)
+    (found,) = answer(query, X)[0]
+    assert found * query.unit == pytest.approx(np.minimum(squares, 1.0).sum(), rel=0.01)
 
 
 @every("units", [1, world.PERSON_UNITS])
@@ -97,12 +103,3 @@ def test_sums_of_few_digits_are_means_of_clipped_rows(units):
     means = [read.sums / read.mass[:, None] for read in reads]
     assert not np.array_equal(*means)
     np.testing.assert_allclose(*means, atol=0.02)
-
-
-def test_the_loss_is_the_clipped_square_to_the_nearest_point():
-    X = np.random.default_rng(0).uniform(-1.0, 2.0, size=(500, 3))
-    points = np.array([[0.1, 0.2, 0.3], [0.7, 0.7, 0.7]])
-    query = world.NearestLoss(points, 1.0)
-    squares = ((X[:, None] - points) ** 2).sum(axis=2).min(axis=1)
-    (found,) = answer(query, X)[0]
-    assert found * query.unit == pytest.approx(np.minimum(squares, 1.0).sum(), rel=0.01)

@@ -37,14 +37,11 @@ def test_blocks_are_the_counts_of_all_levels(domain, depth):
     assert [block.tolist() for block in some] == [counts[level].tolist() for level in chosen]
 
 
-def test_masses_above_float_precision_are_added_exactly():
+def test_every_class_has_runs_and_every_row_one_nested_cell_exactly():
     """The largest masses and many rows: sums stay integers."""
     n, query = 200_000, world.LevelCounts(CellTree(Box([0.0], [1.0]), 1), 1, world.PERSON_UNITS)
     blocks = answer(query, np.full((n, 1), 0.25), None, np.full(n, world.PERSON_UNITS - 1))
     assert blocks[1].tolist() == [[n * (world.PERSON_UNITS - 1), 0]]
-
-
-def test_every_class_has_runs_and_every_row_one_nested_cell():
     tree = CellTree(Box([0.0], [1.0]), 2)
     ways = (np.array([0, 4]), np.array([0, 4])), (np.array([0, 1, 4]), np.array([0, 2, 3, 4]))
     query = world.DisjointCounts(world.RunDivision(tree, ways), 1)

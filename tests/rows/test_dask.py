@@ -241,7 +241,7 @@ def test_errors_of_workers_reach_the_caller(client):
         integers(open_source(da.from_array(X, chunks=(100, 3)), labels, classes=CLASSES))
 
 
-def test_what_does_not_fit_together_is_refused():
+def test_what_does_not_fit_together_is_refused_and_marks_of_errors_travel():
     given = da.from_array(X, chunks=(100, 3))
     with pytest.raises(ValueError, match="groups must be a Dask collection too"):
         open_source(given, groups=np.arange(N))
@@ -251,6 +251,15 @@ def test_what_does_not_fit_together_is_refused():
         open_source(given, da.from_array(Y, chunks=502), classes=CLASSES)
     with pytest.raises(ValueError, match="two dimensions"):
         open_source(da.from_array(W, chunks=100))
+
+    def fail(kind):
+        raise kind("no value")
+
+    for kind, shown in ((ValueError, True), (UnicodeError, False)):
+        with pytest.raises(kind) as caught:
+            Quiet(fail)(kind)
+        travelled = pickle.loads(pickle.dumps(caught.value))
+        assert vars(travelled) == ({"_quotes_no_row": True} if shown else {})
 
 
 def test_errors_of_what_reads_the_rows_are_not_shown():
@@ -269,14 +278,3 @@ def test_errors_of_what_reads_the_rows_are_not_shown():
     chunks = [dask.delayed(read)(number) for number in (1, 0)]
     with pytest.raises(ValueError, match="its source raised ValueError"):
         PrivateMeasure(bounds=(0, 1), n_hint=9).fit(chunks)
-
-
-def test_marks_of_errors_travel():
-    def fail(kind):
-        raise kind("no value")
-
-    for kind, shown in ((ValueError, True), (UnicodeError, False)):
-        with pytest.raises(kind) as caught:
-            Quiet(fail)(kind)
-        travelled = pickle.loads(pickle.dumps(caught.value))
-        assert vars(travelled) == ({"_quotes_no_row": True} if shown else {})

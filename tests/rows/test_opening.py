@@ -27,25 +27,13 @@ def test_what_counts_as_chunks(given, chunked):
     assert source_for(given) is (ChunkSource if chunked else ArraySource)
 
 
-def test_what_one_person_is():
+def test_what_one_person_is_and_how_far_a_generator_is_read():
     assert rows(X).person_units == 1
     assert rows(X, sample_weight=np.ones(6)).person_units == WEIGHT_UNITS
     assert rows([(X, None, np.ones(6))]).person_units == WEIGHT_UNITS
     grouped = rows(X, groups=list("aababb"))
     assert grouped.person_units == PERSON_UNITS and grouped.source.count_persons() == 2
     assert sum(chunk.masses.sum() for chunk in read(grouped)) == 2 * PERSON_UNITS
-
-
-def test_arrays_are_read_in_parts(monkeypatch):
-    monkeypatch.setattr(home("ArraySource"), "CHUNK_ROWS", 4)
-    source = open_source(X, list("abbaab"), classes=AB, sample_weight=np.ones(6))
-    first, second = read(source)
-    assert (len(first.X), len(second.X)) == (4, 2)
-    assert second.codes.tolist() == [0, 1]
-    assert second.masses.tolist() == [WEIGHT_UNITS] * 2
-
-
-def test_a_generator_is_read_no_further_than_needed():
     taken = []
 
     def generate():
@@ -57,6 +45,15 @@ def test_a_generator_is_read_no_further_than_needed():
     assert taken == [0]
     with pytest.raises(ValueError, match="n_hint="):
         source.count_persons()
+
+
+def test_arrays_are_read_in_parts(monkeypatch):
+    monkeypatch.setattr(home("ArraySource"), "CHUNK_ROWS", 4)
+    source = open_source(X, list("abbaab"), classes=AB, sample_weight=np.ones(6))
+    first, second = read(source)
+    assert (len(first.X), len(second.X)) == (4, 2)
+    assert second.codes.tolist() == [0, 1]
+    assert second.masses.tolist() == [WEIGHT_UNITS] * 2
 
 
 @every("kind", [pd.DataFrame, pl.from_pandas])

@@ -99,11 +99,17 @@ def test_what_is_no_number_is_refused(X, message):
             list(call(X).read(0))
 
 
-def test_values_are_named_by_no_message():
+def test_labels_are_needed_and_messages_name_no_value():
     with pytest.raises(TypeError, match="no string or other object, but a number") as caught:
         check_floats(np.array([[1, "Mallory"]], dtype=object))
     assert "Mallory" not in str(caught.value)
     assert check_floats(masked([False, False])).tolist() == [[0.0, 5.0]]  # it hides nothing
+    with pytest.raises(ValueError, match="y is needed"):
+        encode_labels(None, np.array([1]), 2)
+    with pytest.raises(ValueError, match="y must have one value a row, got"):
+        encode_labels([1, 1], np.array([1]), 3)
+    with pytest.raises(ValueError, match="sample_weight must have one value"):
+        column(np.ones((2, 2)), "sample_weight", 2)
 
 
 @every("name", ["y", "groups", "sample_weight"])
@@ -172,25 +178,20 @@ def test_a_missing_id_is_refused_and_lets_no_long_ids_run_together(groups):
     assert len(set(zip(low.tolist(), high.tolist(), strict=True))) == 2
 
 
-def test_labels_are_needed_and_as_many_as_rows():
-    with pytest.raises(ValueError, match="y is needed"):
-        encode_labels(None, np.array([1]), 2)
-    with pytest.raises(ValueError, match="y must have one value a row, got"):
-        encode_labels([1, 1], np.array([1]), 3)
-    with pytest.raises(ValueError, match="sample_weight must have one value"):
-        column(np.ones((2, 2)), "sample_weight", 2)
-
-
 # Weights
 
 
-def test_weights_are_rounded_down_and_capped():
+def test_weights_are_rounded_down_and_capped_and_many_rows_share_one_mass():
     weights = encode_weights([0.0, 1.0, 7.0, 0.5, 1 / 3, 1e-300, np.nextafter(1, 0)], 7)
     third = WEIGHT_UNITS // 3
     full = WEIGHT_UNITS
     assert weights.tolist() == [0, full, full, full // 2, third, 0, full - 1]
     assert weights.dtype == np.int64
     assert encode_weights(None, 7) is None
+    n = 3 * PERSON_UNITS
+    masses = person_masses(np.zeros((n, 1)), None, np.zeros(n, dtype=int), None)
+    assert masses.sum() == PERSON_UNITS
+    assert set(np.unique(masses)) == {0, 1}
 
 
 @every("weight", [-1e-9, np.nan, np.inf])
@@ -284,13 +285,6 @@ def test_values_do_not_change_how_a_person_divides_among_labels():
     persons = np.zeros(7, dtype=int)
     masses = (person_masses(rng.random((7, 2)), labels, persons, None) for _ in range(20))
     assert len({tuple(np.bincount(labels, own)) for own in masses}) == 1
-
-
-def test_one_person_with_very_many_rows():
-    n = 3 * PERSON_UNITS
-    masses = person_masses(np.zeros((n, 1)), None, np.zeros(n, dtype=int), None)
-    assert masses.sum() == PERSON_UNITS
-    assert set(np.unique(masses)) == {0, 1}
 
 
 def test_a_persons_mass_is_shared_among_the_rows_inside_public_bounds():

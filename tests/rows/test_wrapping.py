@@ -37,9 +37,14 @@ def test_replay_at_the_border(delta, crowded):
     assert report.tightness == pytest.approx(1.0)
 
 
-def test_changes_are_read_modulo_two_to_the_64():
+def test_changes_are_read_modulo_two_to_the_64_and_weights_rounded_down():
     before, after = np.array([LAST, -LAST - 1, 7]), np.array([-LAST - 1, LAST, 3])
     assert _changes(before, after) == [1, -1, -4]
+    weights = np.array([0.0, 1.0, 0.3, 1e-3])
+    (chunk,) = world.open_source(np.zeros((4, 1)), sample_weight=weights).read(0)
+    np.testing.assert_array_equal(chunk.in_units(1 << 13).masses, np.floor(weights * (1 << 13)))
+    with pytest.raises(ValueError, match="units"):
+        chunk.in_units(3)
 
 
 @every("mechanism", [world.DiscreteLaplace(0.5), world.RoundedGaussian(0.5)])
@@ -135,14 +140,6 @@ def test_persons_keep_all_their_mass_in_coarser_units(units):
     opened = rows(X, y, groups=groups, classes=np.arange(3))
     assert opened.units_for(None) == world.PERSON_UNITS
     assert opened.units_for(10**7) == 1 << 14
-
-
-def test_weights_are_rounded_down_to_coarser_units():
-    weights = np.array([0.0, 1.0, 0.3, 1e-3])
-    (chunk,) = world.open_source(np.zeros((4, 1)), sample_weight=weights).read(0)
-    np.testing.assert_array_equal(chunk.in_units(1 << 13).masses, np.floor(weights * (1 << 13)))
-    with pytest.raises(ValueError, match="units"):
-        chunk.in_units(3)
 
 
 def test_long_chunks_are_counted_in_pieces(monkeypatch):

@@ -294,13 +294,7 @@ def test_a_glance_finds_the_windows_of_a_finer_posterior(passes):
         assert (off < 0.5 * np.sqrt(variances(wide, 1))).all()
 
 
-def test_impossible_measurements_are_refused():
-    values = np.array([0.0]), np.full(4, 1e5)
-    with pytest.raises(FloatingPointError, match="contradict"):
-        world.infer_masses(world.Tree.complete(1), [(values, (4.0, 1.0))])
-
-
-def test_trees_without_splits():
+def test_trees_without_splits_and_impossible_measurements():
     single = world.infer_masses(
         world.Tree((np.zeros(2, dtype=bool),), ()), [((np.array([5.0, -3.0]),), (1.0,))]
     )
@@ -311,9 +305,12 @@ def test_trees_without_splits():
         [((5.0, None), (1.0, None))],
     )
     assert bare.mean[1].size == bare.quantile(0.5)[1].size == 0
+    values = np.array([0.0]), np.full(4, 1e5)
+    with pytest.raises(FloatingPointError, match="contradict"):
+        world.infer_masses(world.Tree.complete(1), [(values, (4.0, 1.0))])
 
 
-def test_weights_of_large_masses_keep_their_precision():
+def test_weights_of_large_masses_and_tails_keep_their_digits():
     units = np.concatenate([np.arange(2000), 10 ** np.arange(4, 9)])
     for a in (0.05, 0.4, 1.0, 2.5, 4.0, 16.0):
         exact = np.cumsum(np.log1p((a - 1) / np.arange(1, 2000)))
@@ -322,6 +319,10 @@ def test_weights_of_large_masses_keep_their_precision():
         np.testing.assert_allclose(found[1:2000], exact, rtol=1e-11, atol=1e-12)
         limit = (a - 1) * np.log(units[-1] + a / 2) - gammaln(a)
         assert found[-1] == pytest.approx(limit, abs=1e-12)
+    factors = np.exp(-3.0 * np.arange(40.0)) * np.ones((1, 4, 1))
+    found = world.convolve_all(factors)[0]
+    ways = [(k + 1) * (k + 2) * (k + 3) / 6 for k in range(40)]
+    np.testing.assert_allclose(found[:40], ways * np.exp(-3.0 * np.arange(40.0)), rtol=1e-12)
 
 
 @every(
@@ -401,10 +402,3 @@ def test_correlations_are_sums_over_the_others(n, length):
             filled = np.append(known[row], np.zeros(5 + len(others)))
             sums = [filled[place : place + len(others)] @ others for place in range(5)]
             np.testing.assert_allclose(found[row, child], sums)
-
-
-def test_tails_keep_their_digits():
-    factors = np.exp(-3.0 * np.arange(40.0)) * np.ones((1, 4, 1))
-    found = world.convolve_all(factors)[0]
-    ways = [(k + 1) * (k + 2) * (k + 3) / 6 for k in range(40)]
-    np.testing.assert_allclose(found[:40], ways * np.exp(-3.0 * np.arange(40.0)), rtol=1e-12)

@@ -110,13 +110,18 @@ def apart():
     return world.SemidualProblem(cloud, places + 0.1, np.full(6, 1 / 6), 2.0)
 
 
-def test_exact_pull_is_that_of_the_exact_plan():
+def test_exact_pull_is_that_of_the_exact_plan_and_points_that_touch_have_none():
     problem = apart()
     pull, exact = world.ExactPull(problem), world.solve_problem(problem)
     np.testing.assert_allclose(pull.counts, problem.target)
     np.testing.assert_allclose(pull.sums.sum(axis=0), problem.cloud.weights @ problem.cloud.points)
     squares = problem.cloud.weights @ (problem.cloud.points**2).sum(axis=1)
     np.testing.assert_allclose(pull.dual + squares, exact.cost, rtol=1e-9)
+    rng = np.random.default_rng(0)
+    cloud, _ = world.order_points(rng.random((200, 2)), np.ones(200))
+    problem = world.SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
+    level = Level(40, warmth=0.0, max_iter=9, imbalance=0.01, tol=1e-3)
+    assert not world._respond(level, problem, None, None).exact
 
 
 def test_few_points_out_of_balance_are_planned_exactly_and_stay_so(monkeypatch):
@@ -129,11 +134,3 @@ def test_few_points_out_of_balance_are_planned_exactly_and_stay_so(monkeypatch):
     assert first.exact
     monkeypatch.setattr(where, None)
     assert world._respond(level, problem, first.potentials, first).exact
-
-
-def test_points_that_touch_are_planned_smoothly():
-    rng = np.random.default_rng(0)
-    cloud, _ = world.order_points(rng.random((200, 2)), np.ones(200))
-    problem = world.SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
-    level = Level(40, warmth=0.0, max_iter=9, imbalance=0.01, tol=1e-3)
-    assert not world._respond(level, problem, None, None).exact

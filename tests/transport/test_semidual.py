@@ -46,13 +46,19 @@ def test_derivatives_agree_with_differences(p):
     np.testing.assert_allclose(state.hessian.sum(axis=0), 0.0, atol=1e-12)
 
 
-def test_scales_follow_the_density():
+def test_scales_follow_the_density_and_points_a_rounding_apart_stay_apart():
     rng = np.random.default_rng(0)
     dense, sparse = 0.01 * rng.random((2000, 2)), 5.0 + rng.random((2000, 2))
     cloud, _ = world.order_points(np.concatenate([dense, sparse]), np.ones(4000))
     atoms = np.concatenate([dense[:3], sparse[:3]])
     scales = world.SemidualProblem(cloud, atoms, np.full(6, 1 / 6), 2.0).scales(np.zeros(6))
     assert scales[:3].max() < 0.01 * scales[3:].min()
+    points = np.array([[0.3, 1.0], [0.3 + 1e-16, 1.0], [0.3 + 1e-15, 1.0], [0.3, 1.0]])
+    cloud, inverse = world.order_points(points, np.ones(4))
+    assert len(cloud.points) == len(np.unique(points, axis=0))
+    np.testing.assert_array_equal(cloud.points[inverse], points)
+    cloud, _ = world.order_points(np.array([[0.0, 1.0], [-0.0, 1.0]]), np.ones(2))
+    assert len(cloud.points) == 1
 
 
 def test_settle_balances_whatever_it_starts_from():
@@ -79,15 +85,6 @@ def test_merges_equal_rows_only_and_knows_the_way_back():
         np.testing.assert_allclose(
             cloud.weights, np.bincount(inverse, weights) / weights.sum(), rtol=1e-12
         )
-
-
-def test_points_a_rounding_apart_stay_apart_and_both_zeros_are_one():
-    points = np.array([[0.3, 1.0], [0.3 + 1e-16, 1.0], [0.3 + 1e-15, 1.0], [0.3, 1.0]])
-    cloud, inverse = world.order_points(points, np.ones(4))
-    assert len(cloud.points) == len(np.unique(points, axis=0))
-    np.testing.assert_array_equal(cloud.points[inverse], points)
-    cloud, _ = world.order_points(np.array([[0.0, 1.0], [-0.0, 1.0]]), np.ones(2))
-    assert len(cloud.points) == 1
 
 
 def test_blocks_lie_in_their_boxes_and_neighbors_are_close():

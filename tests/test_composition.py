@@ -5,6 +5,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import Normalizer
@@ -184,6 +185,17 @@ def test_steps_that_do_not_fit_together_are_refused_before_the_first_charge(comp
     assert budget.entries == ()
     other = three_steps(budget).set_params(privatekmeans__accountant=BudgetAccountant(0.6))
     assert len(other.fit(X)[0].accountant.entries) == 2  # of two budgets each pays for its steps
+
+
+def test_frozen_steps_are_not_charged_again():
+    budget = BudgetAccountant(1.85, 2e-6)
+    fitted = three_steps(budget).fit(X)  # 1.0
+    frozen = make_pipeline(*fitted[:2], FrozenEstimator(fitted[2]))
+    assert budget.quote(frozen, 2).epsilon == 0.4
+    frozen.set_params(privatepca__epsilon=0.6).fit(X)
+    assert budget.total()[0] == 1.85
+    with pytest.raises(BudgetError, match="Nothing was charged[.]"):
+        make_pipeline(FrozenEstimator(fitted[0]), kmeans(accountant=budget)).fit(X)
 
 
 def test_a_pipeline_that_a_policy_refuses_has_paid_nothing():

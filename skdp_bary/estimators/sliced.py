@@ -288,7 +288,7 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             Only with ``return_std=True``.
         """
         check_is_fitted(other)
-        ours, theirs = self._release(label), other._release(other_label)
+        ours, theirs = self._release(label), other._release(other_label, "other_label")
         distance, std = _root(*ours.cost_between(theirs, self.p), self.p)
         return (distance, std) if return_std else distance
 
@@ -435,7 +435,7 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         check_is_fitted(self)
         return self.classes_
 
-    def _release(self, label):
+    def _release(self, label, name="label"):
         check_is_fitted(self)
         if label is None and len(self.releases_) == 1:
             return self.releases_[0]
@@ -443,7 +443,7 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if label is None or not places:
             known = self.classes_.tolist()
             raise ValueError(
-                f"label must be one of {known!r}, got {label!r}. For example label={known[0]!r}."
+                f"{name} must be one of {known!r}, got {label!r}. For example {name}={known[0]!r}."
             )
         return self.releases_[places[0]]
 

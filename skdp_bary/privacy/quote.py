@@ -10,6 +10,7 @@ from html import escape
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 
 from .._sklearn import BaseSearchCV, called_by_a_union, pipeline_among_callers
@@ -192,6 +193,8 @@ _RAISE = "A larger ceiling is the owner's decision: raise_ceiling."
 
 def _walk(path, estimator, width):
     """Yield every private step of an estimator with its plan."""
+    if type(estimator) is FrozenEstimator:  # is not fitted again
+        return
     if hasattr(estimator, "privacy_plan"):
         if width is None:
             raise ValueError(
@@ -257,7 +260,8 @@ def plans_to_come(estimator: object, n_features: int) -> list[Plan]:
         return found
     width: int | None = n_features
     for place, (_, step) in enumerate(rest):
-        if place and getattr(step, "accountant", None) is budget:
+        charged = place and type(step) is not FrozenEstimator
+        if charged and getattr(step, "accountant", None) is budget:
             with suppress(ValueError, TypeError):  # its own fit raises them
                 found.append(step.privacy_plan(width))
         known = hasattr(step, "_features_after") or step in (None, "passthrough")
@@ -300,6 +304,8 @@ def told_of_a_pipeline(error: Exception, accountant: object) -> str:
 
 def _charged(step, accountant):
     """Yield the plans of fits of a step, and of its parts, that a budget has charged."""
+    if type(step) is FrozenEstimator:
+        return
     if getattr(step, "accountant", None) is accountant and hasattr(step, "privacy_"):
         yield step.privacy_
     for _, part, _ in parts_of(step, None):

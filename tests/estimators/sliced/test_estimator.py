@@ -51,6 +51,8 @@ def test_distances_between_classes_and_fits(groups, fitted):
     shape = {"n_quantiles": fitted.quantiles_.shape[2]}
     alone = make(random_state=1, **shape).fit(X[y == "b"])
     assert alone.distance_between(fitted, other_label="a") == pytest.approx(expected, rel=0.05)
+    with pytest.raises(ValueError, match="^other_label must be one of .* For example other_label="):
+        alone.distance_between(fitted)
     copy = pickle.loads(pickle.dumps(fitted))
     for same in (fitted, copy):
         with pytest.raises(ValueError, match="two distributions"):

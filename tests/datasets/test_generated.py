@@ -89,3 +89,8 @@ def test_classes_differ_by_contrast_only():
         return np.abs(country(X[y == 0]) - country(X[y == 1])).sum()
 
     assert gap(0.0) < 0.15 < 0.5 < gap(3.0)
+
+
+def test_the_map_of_the_country_is_the_same_for_every_seed():
+    first, second = (make_population(40_000, n_classes=1, random_state=s)[0] for s in (0, 1))
+    assert np.abs(country(first) - country(second)).sum() < 0.1

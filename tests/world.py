@@ -12,6 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import joblib
 import numpy as np
 
 import skdp_bary
@@ -124,7 +125,14 @@ def integers(query, opened):
     return home("collect").collect(query, opened).exact_blocks()
 
 
-# Recordings
+# Fits
+
+
+def fingerprint(estimator):
+    """Return a hash of everything a fit has set."""
+    names = [name for name in vars(estimator) if name.endswith("_")]
+    assert names
+    return joblib.hash({name: vars(estimator)[name] for name in names})
 
 
 def record(estimator, X, y=None, *, script=(), accountant=None, **beside):

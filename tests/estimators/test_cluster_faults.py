@@ -8,12 +8,12 @@ import textwrap
 import threading
 import time
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from skdp_bary import BudgetAccountant, PrivateEMDHeatmap, PrivateKMeans
+from tests.world import fingerprint
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -55,16 +55,11 @@ def readings(folder):
     return sum("-" in name for name in os.listdir(folder))
 
 
-def released(model):
-    names = [name for name in vars(model) if name.endswith("_")]
-    return joblib.hash({name: vars(model)[name] for name in names})
-
-
 @pytest.fixture(scope="module")
 def undisturbed():
     model = clone(KMEANS).fit(X)
     assert len(model.privacy_.steps) == N_STEPS
-    return released(model)
+    return fingerprint(model)
 
 
 def local_cluster(n_workers):
@@ -86,7 +81,7 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path, undisturbed, step):
         model.fit(chunks(tmp_path, 1 + N_PARTS * step + N_PARTS // 2, die))
     assert (tmp_path / "acted").exists()
     assert readings(tmp_path) > 1 + N_PARTS * N_STEPS
-    assert released(model) == undisturbed
+    assert fingerprint(model) == undisturbed
     assert len(budget.entries) == 1
 
 
@@ -100,11 +95,11 @@ def test_a_worker_that_is_killed_during_a_shuffle(tmp_path, late):
 
     people = np.random.default_rng(1).integers(300, size=len(X))
     heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=32, random_state=2)
-    whole = released(clone(heatmap).fit(X, groups=people))
+    whole = fingerprint(clone(heatmap).fit(X, groups=people))
     with local_cluster(2) as cluster, distributed.Client(cluster):
         ids = [dask.delayed(part) for part in np.array_split(people, N_PARTS)]
         rows = chunks(tmp_path, 1 + late + N_PARTS // 2, die)
-        found = released(clone(heatmap).fit(rows, groups=ids))
+        found = fingerprint(clone(heatmap).fit(rows, groups=ids))
     assert (tmp_path / "acted").exists()
     assert found == whole
 
@@ -123,7 +118,7 @@ def test_partitions_that_are_computed_twice_count_once(tmp_path, undisturbed):
         helper.start()
         model = clone(KMEANS).fit(chunks(tmp_path, 10**9, None))
         helper.join()
-    assert released(model) == undisturbed
+    assert fingerprint(model) == undisturbed
 
 
 SCHEDULER = """

@@ -1,6 +1,5 @@
 """Fits on Dask collections: the same estimators, bit for bit, and as many readings as stated."""
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -14,6 +13,7 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.papers import CoresetBarycenter, MaxCoverKMeans, NoisyRowsSlicedWasserstein
+from tests.world import fingerprint
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -58,13 +58,6 @@ FITS = {
 }  # fmt: skip
 
 
-def released(estimator):
-    """Return a hash of everything a fit has set."""
-    names = [name for name in vars(estimator) if name.endswith("_")]
-    assert names
-    return joblib.hash({name: vars(estimator)[name] for name in names})
-
-
 def fitted(name, *, chunks=None):
     """Fit on arrays in memory, or on Dask arrays with these chunks."""
     estimator, rows, beside = FITS[name]
@@ -85,7 +78,7 @@ def one_thread():
 
 @pytest.mark.parametrize("name", FITS)
 def test_the_same_release(one_thread, name):
-    assert released(fitted(name, chunks=CUTS[0])) == released(fitted(name))
+    assert fingerprint(fitted(name, chunks=CUTS[0])) == fingerprint(fitted(name))
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -113,7 +106,7 @@ def test_rows_are_read_once_a_step(one_thread, name):
     labels_read = model.privacy_.relation == "replace_one" and "y" in beside and groups is not None
     first_look = 1  # of one chunk, for its width
     assert len(readings) == first_look + 3 * (len(model.privacy_.steps) + size_read + labels_read)
-    assert released(model) == released(fitted(name))
+    assert fingerprint(model) == fingerprint(fitted(name))
 
 
 @pytest.mark.parametrize("name", ["heatmap of persons", "barycenter, labels found"])
@@ -125,7 +118,7 @@ def test_parquet_files(one_thread, tmp_path, name):
     model = clone(estimator).fit(tmp_path / "rows", **{key: key for key in beside})
     assert model.feature_names_in_.tolist() == ["lon", "lat"]
     delattr(model, "feature_names_in_")
-    assert released(model) == released(fitted(name))
+    assert fingerprint(model) == fingerprint(fitted(name))
 
 
 def test_a_worker_that_fails_charges_nothing_before_the_first_release(one_thread):
@@ -164,5 +157,5 @@ def test_processes_of_a_cluster(n_workers):
         n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
     )
     with cluster, distributed.Client(cluster):
-        found = {name: released(fitted(name, chunks=137)) for name in FITS}
-    assert found == {name: released(fitted(name)) for name in FITS}
+        found = {name: fingerprint(fitted(name, chunks=137)) for name in FITS}
+    assert found == {name: fingerprint(fitted(name)) for name in FITS}

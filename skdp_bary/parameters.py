@@ -459,11 +459,11 @@ class Grid(Rule):
 
     def _admits(self, value):
         grids = [value] if isinstance(value, Mapping) else value
-        return self._knows(value) and len(grids) > 0 and all(map(self._is_one, grids))
-
-    def _is_one(self, grid):
-        return isinstance(grid, Mapping) and all(
+        if not self._knows(value) or not all(isinstance(grid, Mapping) for grid in grids):
+            return False
+        return len(grids) > 0 and all(
             isinstance(name, str) and _is_listed(values) and len(values) > 0
+            for grid in grids
             for name, values in grid.items()
         )
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from operator import attrgetter
 from typing import Self
 
 import numpy as np
@@ -105,10 +106,7 @@ class DiscreteLaplace:
     def __post_init__(self):
         check_epsilon(self.epsilon)
 
-    @property
-    def amount(self):
-        """Privacy parameter that sets the noise: epsilon."""
-        return self.epsilon
+    amount = property(attrgetter("epsilon"), doc="Privacy parameter that sets the noise: epsilon.")
 
     def scales(self, sensitivity, weights=None):
         """Smallest scales in the ratio `weights` whose loss is at most ``epsilon``."""
@@ -146,10 +144,7 @@ class RoundedGaussian:
     def __post_init__(self):
         check_real(self.mu, "mu", low=0.0, open_low=True)
 
-    @property
-    def amount(self):
-        """Privacy parameter that sets the noise: mu."""
-        return self.mu
+    amount = property(attrgetter("mu"), doc="Privacy parameter that sets the noise: mu.")
 
     def scales(self, sensitivity, weights=None):
         """Smallest standard deviations in the ratio `weights` whose loss is at most ``mu**2``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 
@@ -57,15 +58,8 @@ class DisjointCounts(Sums):
     total_public: bool = False
     block_weights: tuple | None = None
 
-    @property
-    def in_threads(self):
-        """Whether counters are few enough for every thread to have its own at hand."""
-        return self.cells.in_threads
-
-    @property
-    def mass_block(self):
-        """Block whose entries add up to the mass of all rows, if there is one that has to."""
-        return self.cells.mass_block
+    in_threads = property(attrgetter("cells.in_threads"))
+    mass_block = property(attrgetter("cells.mass_block"))
 
     def zeros(self) -> tuple[np.ndarray, ...]:
         """Return one zero a cell."""

@@ -264,7 +264,7 @@ class ClippedGradients(Query):
         reach = (1 if relation == ADD_REMOVE else 2) << _CLIP_BITS
         width = self.point.inner.size + self.point.outer.size
         # the root is rounded up, as the norm in L1 of integers is whole
-        return Sensitivity.single(_root_above(width * reach**2), reach**2)
+        return Sensitivity.single(math.isqrt(width * reach**2 - 1) + 1, reach**2)
 
     def gradient(self, values):
         """Return sums over rows as a change of both layers, from the released block."""
@@ -352,8 +352,3 @@ def _as_integers(matrix):
     largest = max(float(np.abs(matrix).max(initial=0.0)), 1e-300)
     unit = largest * 2.0**-_WEIGHT_BITS
     return np.rint(matrix / unit), unit
-
-
-def _root_above(square):
-    root = math.isqrt(square)
-    return root if root * root == square else root + 1

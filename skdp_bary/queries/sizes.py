@@ -15,7 +15,7 @@ from ..desk.query import Query, Release
 from ..geometry.domains import Ball
 from ..geometry.lattices import CentredLattice
 from ..geometry.linear_maps import MatrixMap
-from ..geometry.rowwise import folded, row_blocks
+from ..geometry.rowwise import row_distances
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY, Sensitivity
 from ..rows.persons import Chunk
 
@@ -179,7 +179,10 @@ class DistanceHistogram(PlaceCounts):
         return len(self.edges)
 
     def _places(self, chunk):
-        yield np.searchsorted(self.edges[:-1], row_distances(chunk.X, self.center)), chunk.masses
+        center = np.asarray(self.center, dtype=float)
+        # one too far for a float is in the last bin all the same
+        distances = row_distances(chunk.X, center[None])[:, 0]
+        yield np.searchsorted(self.edges[:-1], distances), chunk.masses
 
 
 @dataclass(frozen=True)
@@ -255,23 +258,6 @@ class ClippedSum(Sums):
     @cached_property
     def _lattice(self):
         return CentredLattice(Ball([0.0] * self.n_features, self.radius), _BITS)
-
-
-def row_distances(X, center):
-    """Return Euclidean distances, each a function of its row alone whatever the memory layout.
-
-    numpy's sums along an axis group terms by layout and block, so halves of columns are added.
-    """
-    center, distances = np.asarray(center, dtype=float)[:, None], np.empty(len(X))
-    for rows in row_blocks(*X.shape):
-        away = np.subtract(X[rows].T, center, order="C")
-        np.abs(away, out=away)
-        largest = away.max(axis=0)
-        away /= np.maximum(largest, 1e-300)  # so that squares neither overflow nor vanish
-        np.square(away, out=away)
-        with np.errstate(over="ignore"):  # too far for a float is in the last bin all the same
-            distances[rows] = largest * np.sqrt(folded(away))
-    return distances
 
 
 def top_bin(released):

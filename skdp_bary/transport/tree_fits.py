@@ -180,11 +180,6 @@ def make_consistent(tree, values, variances):
     """
     values = tree.check(values, "values")
     variances = tree.check(variances, "variances")
-    if not all((v >= 0).all() for v in variances):
-        raise ValueError(
-            "`variances` must be non-negative or inf, got a negative one or NaN: inf for a cell "
-            "that was not measured."
-        )
     z = [np.where(np.isinf(v), 0.0, x) for x, v in zip(values, variances, strict=True)]
     var = list(variances)
     for k in reversed(range(tree.depth)):

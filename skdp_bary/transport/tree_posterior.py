@@ -99,14 +99,10 @@ class _Model:
     @classmethod
     def of(cls, tree, measurements, prior, step, width, gaussian):
         """Check what is given."""
-        if tree.depth and np.ndim(prior) == 3:  # one mixture for each step
-            if len(prior) != tree.depth:
-                raise ValueError(
-                    f"`prior` needs one mixture for each of {tree.depth} steps, got {len(prior)}."
-                )
-            priors = [_check_prior(pairs) for pairs in prior]
-        else:
-            priors = [_check_prior(prior)] * tree.depth
+        priors = np.array(prior, dtype=float)
+        if not (tree.depth and priors.ndim == 3):  # one mixture for all steps
+            priors = np.repeat(priors[None], tree.depth, axis=0)
+        priors[:, :, 0] /= priors[:, :, 0].sum(axis=1, keepdims=True)
         rounds = [_check_round(tree, *measurement) for measurement in measurements]
         largest = max((r.max(initial=0) for _, rates in rounds for r in rates), default=0)
         if largest == 0:
@@ -283,26 +279,10 @@ def _shortest_windows(grid, p, coverage):
     return first - grid.starts, inside[first] - grid.starts
 
 
-def _check_prior(prior):
-    pairs = np.array(prior, dtype=float)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or not ((pairs > 0) & (pairs < np.inf)).all():
-        raise ValueError(
-            f"`prior` needs pairs (weight, concentration) of positive numbers, got {prior!r}, for "
-            "example ((0.7, 0.1), (0.3, 1.0))."
-        )
-    pairs[:, 0] /= pairs[:, 0].sum()
-    return pairs
-
-
 def _check_round(tree, values, rates):
     """Values and rates of one round as full levels, with rate 0 where nothing was measured."""
     full = []
     for name, levels in (("values", values), ("rates", rates)):
-        if len(levels) != tree.depth + 1:
-            raise ValueError(
-                f"`{name}` needs {tree.depth + 1} levels, got {len(levels)}. Pass None for a level "
-                "that was not measured."
-            )
         levels = [np.asarray(0.0 if x is None else x) for x in levels]
         pairs = zip(levels, tree.sizes, strict=True)
         levels = [np.broadcast_to(x, n) if x.ndim == 0 else x for x, n in pairs]

@@ -36,30 +36,17 @@ class Tree:
     top: int = 0
 
     def __post_init__(self):
-        if len(self.branching) != len(self.chosen) - 1:
-            raise ValueError(
-                "`branching` needs one entry per step between levels, got "
-                f"{len(self.branching)} entries for {len(self.chosen)} levels."
-            )
-        if min(self.branching, default=2) < 2:
-            raise ValueError(
-                f"`branching` needs integers >= 2, got {self.branching!r}: 4 for a quadtree."
-            )
         masks = tuple(np.array(mask, dtype=bool) for mask in self.chosen)
         for mask in masks:
-            if mask.ndim != 1:
-                raise ValueError(
-                    f"`chosen` needs flat masks, got one of shape {mask.shape}: take mask.ravel()."
-                )
             mask.flags.writeable = False
         object.__setattr__(self, "chosen", masks)
-        for level, b in enumerate(self.branching):
-            expected = b * np.count_nonzero(self.chosen[level])
-            if self.chosen[level + 1].size != expected:
-                raise ValueError(
-                    f"`chosen[{level + 1}]` needs the {expected} children of the cells chosen one "
-                    f"level above, got {self.chosen[level + 1].size} cells."
-                )
+        pairs = zip(masks[:-1], self.branching, strict=True)
+        expected = [b * int(np.count_nonzero(mask)) for mask, b in pairs]
+        if [mask.size for mask in masks[1:]] != expected:
+            raise ValueError(
+                f"`chosen` needs the {expected} children of the cells chosen one level above, got "
+                f"{self.sizes[1:]} cells."
+            )
 
     @classmethod
     def complete(cls, depth, *, branching=4, top=0):

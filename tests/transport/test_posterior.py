@@ -328,7 +328,6 @@ def test_weights_of_large_masses_and_tails_keep_their_digits():
 @every(
     "measurements, arguments, message",
     [
-        ([((1.0, 1.0), (1.0,))], {}, "`rates` needs 2 levels"),
         ([((1.0, 1.0), (-1.0, 1.0))], {}, "`rates` must be non-negative"),
         ([((1.0, 1.0), (np.inf, 1.0))], {}, "`rates` must be non-negative and finite"),
         ([((np.nan, 1.0), (1.0, 1.0))], {}, "`values` must be finite"),
@@ -338,8 +337,6 @@ def test_weights_of_large_masses_and_tails_keep_their_digits():
         ([((None, np.ones(4)), (None, np.array([1.0, 1, 1, 0])))], {}, "must determine"),
         ([((1.0, 1.0), (1.0, 1.0))], {"step": 0.0}, "step must be a finite number in"),
         ([((1.0, 1.0), (1.0, 1.0))], {"width": -1.0}, "width must be a finite number in"),
-        ([((1.0, 1.0), (1.0, 1.0))], {"prior": ((0.5, 0.0),)}, "`prior` needs pairs"),
-        ([((1.0, 1.0), (1.0, 1.0))], {"prior": (0.5, 1.0)}, "`prior` needs pairs"),
     ],
 )
 def test_bad_arguments_are_refused(measurements, arguments, message):

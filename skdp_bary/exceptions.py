@@ -112,10 +112,10 @@ def check_real(value, name, *, low=None, high=None, open_low=False, open_high=Fa
     except OverflowError:  # an integer beyond the largest float
         number = math.inf
     if not is_inside(number):
-        examples = (number for number in (1.0, 0.5, low, high) if number is not None)
+        fitting = (n for n in (1.0, 0.5, low, high) if n is not None and is_inside(n))
         raise (ValueError if is_real else TypeError)(
             f"{name} must be a finite number in {_interval(low, high, open_low, open_high)}, "
-            f"got {shown(value)}.{for_example(name, next(filter(is_inside, examples), ''))}"
+            f"got {shown(value)}.{for_example(name, next(fitting, ''))}"
         )
     return number
 

@@ -142,8 +142,8 @@ class PartReader:
         X = check_floats(columns_like(X, self.names, what))
         if X.shape[1] != self.n_features:
             raise ValueError(
-                f"{what} has {X.shape[1]} features, but the first one has {self.n_features}. "
-                "Choose the same ones in all, for example chunk[:, columns]."
+                f"{what} has {X.shape[1]} features, but X has {self.n_features}. Choose the "
+                "same ones in all, for example chunk[:, columns]."
             )
         if (weights is not None) != self.weighted:
             raise ValueError(some_without("sample_weight"))

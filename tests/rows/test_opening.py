@@ -70,7 +70,7 @@ BAD[2, 0] = np.nan
 SHARED = iter([X[:3], X[3:]])
 CHUNKS = {
     "X has no chunks": [iter([]), lambda: iter([])],
-    "A chunk has 1 features, but the first one has 2": [[X, X[:, :1]]],
+    "A chunk has 1 features, but X has 2": [[X, X[:, :1]]],
     "Either every chunk carries sample_weight or none": [[(X, None, np.ones(6)), (X, None)]],
     "got a tuple of 5": [[(X, None, None, None, None)]],
     "Input X contains NaN": [[X, BAD]],

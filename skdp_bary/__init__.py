@@ -26,27 +26,18 @@ if TYPE_CHECKING:
     from .transformers.tables import RowByRow, SchemaTransformer
 
 _HOMES = {
-    "BudgetAccountant": "skdp_bary.privacy.accountant",
-    "DPSlicedWasserstein": "skdp_bary.estimators",
-    "DomainScaler": "skdp_bary.transformers",
-    "JLTransformer": "skdp_bary.transformers",
-    "PrivateDomainAdapter": "skdp_bary.estimators",
-    "PrivateDriftSketch": "skdp_bary.estimators",
-    "PrivateEMDHeatmap": "skdp_bary.estimators",
-    "PrivateGenerator": "skdp_bary.estimators",
-    "PrivateKMeans": "skdp_bary.estimators",
-    "PrivateMeasure": "skdp_bary.estimators",
-    "PrivatePCA": "skdp_bary.estimators",
-    "PrivateStandardScaler": "skdp_bary.estimators",
-    "PrivateTable": "skdp_bary.estimators",
-    "PrivateTwoSampleTest": "skdp_bary.estimators",
-    "PrivateWassersteinBarycenter": "skdp_bary.estimators",
-    "RowByRow": "skdp_bary.transformers",
-    "Schema": "skdp_bary.schema",
-    "SchemaTransformer": "skdp_bary.transformers",
-    "SortedPersons": "skdp_bary.rows.grouping",
-    "SpilledPersons": "skdp_bary.rows.grouping",
-    "check_private": "skdp_bary.inspection",
+    name: f"skdp_bary.{home}"
+    for home, names in {
+        "estimators": "DPSlicedWasserstein PrivateDomainAdapter PrivateDriftSketch "
+        "PrivateEMDHeatmap PrivateGenerator PrivateKMeans PrivateMeasure PrivatePCA "
+        "PrivateStandardScaler PrivateTable PrivateTwoSampleTest PrivateWassersteinBarycenter",
+        "inspection": "check_private",
+        "privacy.accountant": "BudgetAccountant",
+        "rows.grouping": "SortedPersons SpilledPersons",
+        "schema": "Schema",
+        "transformers": "DomainScaler JLTransformer RowByRow SchemaTransformer",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [  # written out: editors and type checkers do not run this file

@@ -171,7 +171,10 @@ def _scales(amount, power, cases, weights):
     They are 0, no noise, for a block that no neighbor can change.
     """
     unit = _worst_loss(cases, weights, power) / amount
-    unit = unit if power == 1 else _root_above(unit)
+    if power == 2:  # its root, rounded up
+        square, unit = unit, Fraction(float_above(Fraction(float(unit) ** 0.5)))
+        while unit * unit < square:
+            unit *= 1 + Fraction(1, 2**52)
     still = [not any(block) for block in zip(*cases, strict=True)]
     return tuple(
         0.0 if fixed else float_above(unit * Fraction(w))
@@ -197,13 +200,6 @@ def _check_weights(weights, n_blocks):
             f"{[1.0] * n_blocks}, or None."
         )
     return tuple(float(w) for w in weights)
-
-
-def _root_above(square):
-    root = Fraction(float_above(Fraction(float(square) ** 0.5)))
-    while root * root < square:
-        root *= 1 + Fraction(1, 2**52)
-    return root
 
 
 # Smallest noise for a target (epsilon, delta): Gaussian profiles, Renyi conversions.

@@ -33,6 +33,15 @@ _UNIONS = ("sklearn.pipeline", "sklearn.compose._column_transformer")
 _ONCE_A_FOLD = ("cross_validate", "cross_val_predict", "cross_val_score")
 
 
+def called_by_others():
+    """Whether anything below may be among the callers: a search, a pipeline of whatever class."""
+    return any(
+        module.startswith(_LIBRARIES)
+        or (frame.f_code.co_name in _PIPELINE_FITS and not module.startswith(f"{__package__}."))
+        for module, frame in _frames(sys._getframe(1))
+    )
+
+
 def called_by_a_search():
     """Whether a search or a cross-validation of scikit-learn is among the callers."""
     return next(_searches(), None) is not None

@@ -506,9 +506,7 @@ def warn_of_ids(names, bounds):
 
 
 def warn_of_unread_ids(y):
-    """Warn where a fit without groups may have been given IDs in another place.
-
-    That is as labels, or as the groups of a search of scikit-learn, which its fits do not see.
+    """Warn where a fit without groups may have been given IDs as labels.
 
     Parameters
     ----------
@@ -523,6 +521,10 @@ def warn_of_unread_ids(y):
             PrivacyWarning,
             stacklevel=3,
         )
+
+
+def warn_of_unread_groups():
+    """Warn where a search of scikit-learn was given groups, which its fits do not see."""
     if search_has_groups():
         warnings.warn(
             "groups given to a search or a cross-validation divide its folds, and this fit does "

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._sklearn import VersionedPickle, called_by_a_search
+from .._sklearn import VersionedPickle, called_by_a_search, called_by_others
 from ..desk.desk import Desk, Progress, Rehearsal
 from ..exceptions import (
     BudgetError,
@@ -41,7 +41,7 @@ from ..privacy.quote import plans_to_come, told_of_a_pipeline
 from ..privacy.spending import SharedBudget
 from ..rows.opening import open_rows, unheard
 from ..rows.persons import coarser_units
-from ..values import read_rows, warn_of_ids, warn_of_unread_ids
+from ..values import read_rows, warn_of_ids, warn_of_unread_groups, warn_of_unread_ids
 from .facts import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size, number_of_classes
 from .notices import (
     DrawsItself,
@@ -239,11 +239,14 @@ path, of shape (n_rows, n_features)
             facts = self._public_facts(plan, rows)
             if rows.names and self._recode() is None:  # no schema names the columns
                 warn_of_ids(rows.names, self.bounds)
+            nested = called_by_others()  # by what fits and clones many, of which more is asked then
             if groups is None:
                 warn_of_unread_ids(y)
+                if nested:
+                    warn_of_unread_groups()
             terms = rows.terms(X, unit)
             note = note_of(noise.seeded, note)
-            self._before_charge(accountant, plan, facts, noise.seeded, terms)
+            self._before_charge(accountant, plan, facts, noise.seeded, terms, nested)
             self._rehearse(plan, facts)
             name = type(self).__name__
             pay = partial(accountant.charge, plan, name, note=note, **terms)
@@ -253,8 +256,10 @@ path, of shape (n_rows, n_features)
                 result = desk.answer(self._questions(facts))
                 desk.close()
                 told = self._finished(facts, result)
-            self.privacy_, self._seeded = self._as_searched(desk.plan), noise.seeded
-            vars(self).update(vars(names), domain_=facts.domain)
+            plan = self._as_searched(desk.plan) if nested else desk.plan
+            vars(self).update(
+                vars(names), domain_=facts.domain, privacy_=plan, _seeded=noise.seeded
+            )
             if told is not None:
                 raise told
         return self
@@ -416,9 +421,10 @@ path, of shape (n_rows, n_features)
             return told
         return None
 
-    def _before_charge(self, accountant, plan, facts, seeded, terms):
+    def _before_charge(self, accountant, plan, facts, seeded, terms, nested=True):
         """Raise if the plan exceeds the budget, before any question is answered; issue warnings."""
-        later, who = plans_to_come(self, facts.n_features), type(self).__name__
+        later = plans_to_come(self, facts.n_features) if nested else []
+        who = type(self).__name__
         if later:
             who = f"This pipeline, from {who} on,"
         try:
@@ -434,7 +440,8 @@ path, of shape (n_rows, n_features)
                 warnings.warn(_SWALLOWED, PrivacyWarning, stacklevel=3)
             told = refused_in_a_search(accountant.remaining()[0])
             raise type(error)(f"{error} {told}".strip()) from None
-        warn_of_leaking_steps()
+        if nested:
+            warn_of_leaking_steps()
         # nothing is bought yet, so the size is public where it is known
         persons = max(self._known_persons() or 0, facts.size or 0)
         doubts = failure_advice(plan.delta, persons), accountant.unit_advice(terms["unit"])

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,19 @@ def postgres_server():
         server.start()
         yield server
         server.stop("immediate")
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Where a ledger file may be made."""
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture(params=["memory", "file", "server"])
+def place(request, path):
+    """Where entries live: None, a file, or a budget of its own on a server."""
+    if request.param == "memory":
+        return None
+    if request.param == "file":
+        return str(path)
+    return f"{request.getfixturevalue('postgres_server').address}#{uuid.uuid4().hex}"

@@ -10,6 +10,7 @@ import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError, PrivacyWarning, ReadOnlyLedgerError
+from tests.privacy.test_ledger_crash import start, wait
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
 
@@ -105,16 +106,10 @@ def spender(accountant):
 
 
 def run_in_fork(function, seconds=10.0):
-    """Return the exit status of a forked child that runs `function`, or fail when it hangs."""
-    pid = os.fork()
-    if pid == 0:
-        status = 99
-        try:
-            status = function()
-        finally:
-            os._exit(status)
+    """Return the exit status of a forked child that runs `function`, or kill it when it hangs."""
+    pid = start(lambda: os._exit(function()))
     watchdog = threading.Timer(seconds, os.kill, (pid, 9))
     watchdog.start()
-    _, status = os.waitpid(pid, 0)
+    status = wait(pid)
     watchdog.cancel()
-    return os.waitstatus_to_exitcode(status)
+    return status

@@ -18,11 +18,6 @@ from tests.world import RESTORE, home
 _sqlite = home("SqliteLedger")
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "budget.db"
-
-
 class TestBackup:
     def test_it_is_read_and_not_spent_from(self, path, tmp_path):
         budget = BudgetAccountant(1.0, ledger=path)

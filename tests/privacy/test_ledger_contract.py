@@ -2,7 +2,6 @@
 
 import pickle
 import threading
-import uuid
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,17 +11,6 @@ from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError
 from skdp_bary.privacy import Receipt, SpendingPolicy
 from tests.world import exact, renyi_budget
-
-
-@pytest.fixture(params=["memory", "file", "server"])
-def place(request, tmp_path):
-    """Where entries live: None, a file, or a budget of its own on a server."""
-    if request.param == "memory":
-        return None
-    if request.param == "file":
-        return str(tmp_path / "budget.db")
-    server = request.getfixturevalue("postgres_server")
-    return f"{server.address}#{uuid.uuid4().hex}"
 
 
 def opened(place, **options):

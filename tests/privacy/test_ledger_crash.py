@@ -19,11 +19,6 @@ PLAN = Plan("add_remove", 0.001, 0.0, (Step("counts", DiscreteLaplace(0.001)),))
 KILLS = [15, pytest.param(200, marks=pytest.mark.slow)]
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "budget.db"
-
-
 @pytest.mark.parametrize("n_kills", KILLS)
 def test_what_was_released_was_charged(path, n_kills):
     chance, pace = random.Random(n_kills), pace_of(path.parent)

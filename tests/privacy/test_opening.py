@@ -22,11 +22,6 @@ _sqlite = home("SqliteLedger")
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX limits and permissions")
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "budget.db"
-
-
 def opened(path, **options):
     return BudgetAccountant(**{"epsilon": 1.0, "delta": 1e-6, **options}, ledger=path)
 

@@ -28,15 +28,6 @@ IDS = np.arange(60) // 3
 FRAME = pd.DataFrame(X, columns=["a", "b"]).assign(patient_id=IDS)
 
 
-@pytest.fixture(params=["memory", "file", "server"])
-def place(request, tmp_path):
-    if request.param == "memory":
-        return None
-    if request.param == "file":
-        return str(tmp_path / "budget.db")
-    return f"{request.getfixturevalue('postgres_server').address}#{request.node.name}"
-
-
 def measure(accountant, **options):
     return PrivateMeasure(epsilon=0.1, bounds=(0, 1), n_hint=20, accountant=accountant, **options)
 

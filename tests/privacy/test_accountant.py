@@ -1,7 +1,6 @@
 """The contract of a budget, over both ledgers and both filters."""
 
 import copy
-import os
 import pickle
 from fractions import Fraction
 
@@ -288,17 +287,6 @@ def test_long_notes_are_printed_cut_and_kept_whole():
     assert budget.entries[0].note == note
 
 
-def test_repr_tells_the_ceiling(tmp_path):
-    accountant = BudgetAccountant(1.0, ledger=tmp_path / "budget.db")
-    assert repr(accountant) == (
-        "BudgetAccountant(epsilon=1.0, delta=0.0, neighbors='add_remove', composition='sum', "
-        f"ledger={str(tmp_path / 'budget.db')!r})"
-    )
-    os.remove(accountant.ledger)
-    assert "budget.db" in repr(Estimator(accountant=accountant))
-    assert repr(accountant.part("north")) == "BudgetPart('north')"
-
-
 def test_under_replace_any_no_plan_is_charged_to_a_part():
     accountant = BudgetAccountant(1.0, neighbors="replace_any")
     plan = Plan("replace_any", 0.5, 0.0, (Step("count", DiscreteLaplace(0.5)),))
@@ -316,13 +304,3 @@ def test_a_refusal_for_want_of_delta_names_the_remedy():
         with pytest.raises(BudgetError) as caught:
             accountant.spend(epsilon, delta)
         assert "make one" not in str(caught.value)
-
-
-def test_rows_and_persons_on_one_budget_are_told():
-    budget = BudgetAccountant(5.0)
-    plan = Plan("add_remove", 0.5, 0.0, (Step("one", DiscreteLaplace(0.5)),))
-    for note in ("", "seeded, not private"):
-        budget.charge(plan, "map", unit="rows", note=note)
-    assert "several lose more" not in str(budget)
-    budget.charge(plan, "map", unit="persons by groups")
-    assert "several lose more" in str(budget) and "several lose more" in budget._repr_html_()

@@ -13,6 +13,7 @@ from ..exceptions import Neighbors, RandomState
 from ..geometry.bounds import Bounds
 from ..geometry.lattices import slicing_directions, unit_planes, unit_slices
 from ..parameters import PRIVACY_RULES, Integer, Integers, Labels, Points
+from ..privacy.mechanisms import REPLACE_ANY
 from ..privacy.noise import public_generator
 from ..privacy.spending import SharedBudget
 from ..queries.meetings import CELL, FRACTION, CohortGap, PairLaw, PairSpreads
@@ -25,6 +26,7 @@ from .comparison import (
     MeanLaw,
     NoisyNumber,
     compare_means,
+    given_sizes,
     padded_sizes,
     persons_counted,
     public_reference,
@@ -203,6 +205,31 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         low, high = np.array([found.interval, (found.statistic,) * 2, equal[[0, 2]]]).T
         names = ["distance", "released statistic", "statistic if equal"]
         return names, values, (low, high), f"distance, p-value {found.pvalue:.3g}"
+
+    def privacy_advice(self, n_features: int) -> str:
+        """Return the standard deviation of the noise of the distance, from public facts.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        sides = 2 if self.reference is None else 1
+        given = given_sizes(self.n_min, sides)
+        known = self.n_hint and self.n_hint / sides if given is None else min(given)
+        if not known:
+            return "Pass n_hint, a public number of people, to see how much noise there would be."
+        mechanism = self.privacy_plan(n_features).steps[-1].mechanism
+        # one of n people moves the distance by sqrt(2) / n; who changes the cohort, both means
+        moved = (
+            math.sqrt(2.0) / known * (2 if self._relation() == REPLACE_ANY and sides == 2 else 1)
+        )
+        noise = moved / mechanism.amount * (math.sqrt(2.0) if mechanism.is_pure else 1.0)
+        told = f"The distance, at most 1.41, gets noise of standard deviation about {noise:.2g}."
+        return " ".join(filter(None, (super().privacy_advice(n_features), told)))
 
     def _public_classes(self, y):
         if self.reference is not None:

@@ -1,12 +1,14 @@
 """PrivateEMDHeatmap: what it answers, and the conditions without which it would not be private."""
 
 import json
+import re
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from skdp_bary import PrivateEMDHeatmap
+from skdp_bary import BudgetAccountant, PrivateEMDHeatmap
 from skdp_bary.geometry import Ball, Mask
 from skdp_bary.metrics import earth_mover_distance, similarity
 from skdp_bary.papers import LevelwiseEMDHeatmap
@@ -232,3 +234,17 @@ def test_densities_are_those_of_every_cell_alone(bounds):
     assert (found[:, 1] == model.score_samples(X)).all()
     for row, x in zip(found, X, strict=True):
         assert (model.transform(x[None]) == row).all()
+
+
+@every(
+    "method, epsilon, n_hint, neighbors",
+    product(["adaptive", "one_shot"], [0.1, 2.0], [20, 2000], ["add_remove", "replace_one"]),
+)
+def test_quotes_say_the_noise_of_a_cell(method, epsilon, n_hint, neighbors):
+    heatmap = PrivateEMDHeatmap(
+        epsilon, bounds=(0, 1), method=method, n_hint=n_hint, neighbors=neighbors, random_state=0
+    )
+    quote = str(BudgetAccountant(9.0, neighbors=neighbors).quote(heatmap, 2))
+    heatmap.fit(np.random.default_rng(0).random((200, 2)))
+    said = float(re.search("standard deviation about ([0-9.e-]+) people[.]", quote).group(1))
+    assert said == pytest.approx(2.0**0.5 / heatmap.measurements_[-1].rate, rel=0.05)

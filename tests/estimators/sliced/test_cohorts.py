@@ -1,9 +1,11 @@
 """PrivateTwoSampleTest: what differs is found, what is equal is not, and refusals are in words."""
 
+import re
+
 import numpy as np
 import pytest
 
-from skdp_bary import PrivateTwoSampleTest
+from skdp_bary import BudgetAccountant, PrivateTwoSampleTest
 from skdp_bary.geometry import Box
 from tests.cases import every
 from tests.world import (
@@ -83,6 +85,31 @@ def test_intervals_hold_the_distance():
         low, high = compare_means(NoisyNumber(value, 0.01), law, 999, rng).interval
         held += low <= true <= high
     assert held >= 88
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"n_min": 300},
+        {"n_min": 300, "delta": 1e-6},
+        {"n_min": 300, "neighbors": "replace_any"},
+        {"n_hint": 600, "neighbors": "replace_one"},
+        {"n_min": 300, "reference": np.random.default_rng(5).random((40, 2))},
+        {"n_min": [300, 400]},
+    ],
+)
+def test_quotes_say_the_noise_of_the_distance(given, monkeypatch):
+    seen = []
+    module = "skdp_bary.estimators.two_sample.compare_means"
+    monkeypatch.setattr(module, lambda gap, *_: seen.append(gap) or compare_means(gap, *_))
+    classes = {} if "reference" in given else {"classes": [0, 1]}
+    test = PrivateTwoSampleTest(bounds=(0, 1), n_resamples=9, random_state=0, **classes, **given)
+    relation = {"neighbors": given.get("neighbors", "add_remove")}
+    quote = str(BudgetAccountant(9.0, 1e-5, **relation).quote(test, 2))
+    X = np.random.default_rng(0).random((600, 2))
+    test.fit(X, None if "reference" in given else np.arange(600) % 2)
+    said = float(re.search("standard deviation about ([0-9.e-]+)[.]$", quote, re.M).group(1))
+    assert said == pytest.approx(seen[-1].variance ** 0.5, rel=0.06)
 
 
 @pytest.mark.parametrize("n_draws", [1, 18, 19, 999])

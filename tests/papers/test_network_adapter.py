@@ -6,10 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from skdp_bary import BudgetAccountant  # noqa: E402
-from skdp_bary.exceptions import (  # noqa: E402
-    BudgetError,
-    RelationError,
-)
+from skdp_bary.exceptions import BudgetError, RelationError  # noqa: E402
 from skdp_bary.papers import SlicedNetworkAdapter  # noqa: E402
 from tests.world import record_fit, replay_after  # noqa: E402
 
@@ -25,10 +22,7 @@ SMALL = {
     "delta": 1e-5,
     "random_state": 0,
 }
-WAYS = [
-    {"method": "sketch", "n_min": 300},
-    {"method": "batches", "neighbors": "replace_one"},
-]
+WAYS = [{"method": "sketch", "n_min": 300}, {"method": "batches", "neighbors": "replace_one"}]
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from skdp_bary.papers import (  # noqa: E402
-    encode_rows,
-    fixed_image_encoder,
-)
+from skdp_bary.papers import encode_rows, fixed_image_encoder  # noqa: E402
 from tests.world import RowForward, encoded_chunks  # noqa: E402
 
 

@@ -8,15 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from skdp_bary import (  # noqa: E402
-    BudgetAccountant,
-    DPSlicedWasserstein,
-)
+from skdp_bary import BudgetAccountant, DPSlicedWasserstein  # noqa: E402
 from skdp_bary.geometry import Ball  # noqa: E402
-from skdp_bary.papers import (  # noqa: E402
-    ProgressLine,
-    SlicedNetworkGenerator,
-)
+from skdp_bary.papers import ProgressLine, SlicedNetworkGenerator  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 

@@ -10,14 +10,7 @@ from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.base import CellTree, ClippedSum
 from skdp_bary.geometry import Box
 from tests import world
-from tests.world import (
-    DaskSource,
-    LevelCounts,
-    Quiet,
-    home,
-    open_source,
-    person_keys,
-)
+from tests.world import DaskSource, LevelCounts, Quiet, home, open_source, person_keys
 
 counting, distinct_labels = home("collect"), home("open_source").distinct_labels
 

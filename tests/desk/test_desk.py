@@ -182,7 +182,7 @@ def test_an_interrupt_leaves_the_step_used_and_the_charge_made(error, monkeypatc
         here.ask("one", Count())
 
 
-def test_later_steps_can_be_divided_anew_and_cost_the_same():
+def test_later_steps_can_be_divided_anew_where_it_is_known_what_was_charged():
     steps = tuple(world.Step(name, world.RoundedGaussian(0.1)) for name in ("one", "two", "three"))
     plan, till = world.Plan("add_remove", 1.0, 1e-5, steps), Till()
     here = desk(plan, till, covers=lambda charged, plan: True)
@@ -193,9 +193,6 @@ def test_later_steps_can_be_divided_anew_and_cost_the_same():
     assert [step.name for step in here.plan.steps] == ["one", "rest"]
     assert here.plan.steps[1].mechanism.mu == pytest.approx(0.1 * 2**0.5)
     assert till.charges == 1
-
-
-def test_a_plan_is_not_divided_anew_where_nothing_tells_what_was_charged():
     with pytest.raises(PlanError, match="what was charged"):
         desk().divide_anew({"rest": 1.0})
 

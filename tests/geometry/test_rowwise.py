@@ -39,15 +39,6 @@ def test_distances_are_accurate_and_independent_of_other_rows(d):
     np.testing.assert_array_equal(least, distances.min(axis=1))
 
 
-def test_units_are_exact_over_the_whole_range():
-    X = np.array([[5e-324, 0.0], [1e-300, 3e-301], [0.0, 0.0], [3.0, -5.0], [1.79e308, 1e308]])
-    unit, exponent = world.unit_rows(X)
-    assert (abs(unit) <= 1).all()
-    np.testing.assert_array_equal(np.ldexp(unit, exponent[:, None]), X)
-    assert (abs(unit[1:2]).max(axis=1) >= 0.5).all()
-    assert (abs(unit[3:]).max(axis=1) >= 0.5).all()
-
-
 @every("n, d", [(0, 3), (1, 10**6), (10**5, 3), (65537, 1)])
 def test_blocks_cover_all_rows_once(n, d):
     blocks = list(world.row_blocks(n, d))
@@ -55,7 +46,7 @@ def test_blocks_cover_all_rows_once(n, d):
     assert all((b.stop - b.start) * d <= 2**16 or b.stop - b.start == 1 for b in blocks)
 
 
-def test_rows_are_checked():
+def test_rows_are_checked_and_units_exact_over_the_whole_range():
     assert world.as_rows([[1, 2]], 2).dtype == np.float64
     assert world.as_rows([[1.7e308, 1.7e308]], 2).shape == (1, 2)
     for bad in ([[1.7e308, 1.7e308], [np.nan, 0.0]], [[np.inf, -np.inf]]):
@@ -64,6 +55,12 @@ def test_rows_are_checked():
     nearest, least = world.nearest_points(np.array([[0.0], [1e300]]), np.array([[1.0], [-1.0]]))
     assert nearest.tolist() == [0, 0]  # the first of two, and no distance is nan
     assert least.tolist() == [1.0, math.inf]
+    X = np.array([[5e-324, 0.0], [1e-300, 3e-301], [0.0, 0.0], [3.0, -5.0], [1.79e308, 1e308]])
+    unit, exponent = world.unit_rows(X)
+    assert (abs(unit) <= 1).all()
+    np.testing.assert_array_equal(np.ldexp(unit, exponent[:, None]), X)
+    assert (abs(unit[1:2]).max(axis=1) >= 0.5).all()
+    assert (abs(unit[3:]).max(axis=1) >= 0.5).all()
 
 
 @every("offset", [0.0, 1e9])
@@ -83,7 +80,7 @@ def test_a_shortlist_by_products_changes_no_nearest_point(d, offset):
 LOW, HIGH = np.array([-1.0, 10.0]), np.array([2.0, 11.0])
 
 
-def test_cells_and_boxes_agree_and_indices_never_decrease():
+def test_cells_and_boxes_agree_and_are_checked():
     x = np.sort(np.random.default_rng(0).uniform(-1, 2, 100_000))
     cells = world.cell_indices(x[:, None], LOW[:1], HIGH[:1], (997,))[:, 0]
     assert (np.diff(cells) >= 0).all()
@@ -97,9 +94,6 @@ def test_cells_and_boxes_agree_and_indices_never_decrease():
     np.testing.assert_array_equal(
         world.cell_indices(ends, LOW, HIGH, (4, 2)), [[0, 1], [3, 0], [3, 1]]
     )
-
-
-def test_shapes_and_cells_are_checked():
     assert world.check_shape(np.array([2, 3]), 2) == (2, 3)
     with pytest.raises(ValueError, match="at most"):
         world.check_shape((2**13, 2**13), 2)

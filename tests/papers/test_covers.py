@@ -117,7 +117,7 @@ def test_a_pick_takes_one_choice_and_one_uniform_integer(monkeypatch):
 # Public choices
 
 
-def test_radii_follow_from_public_numbers():
+def test_radii_follow_from_public_numbers_which_are_checked():
     radii = world.cover_radii(np.array([1.0, 0.5, 0.5]), 10**6, 1.5, 8)
     assert radii == pytest.approx([1.5**-i for i in range(7, -1, -1)])
     assert world.cover_radii(np.ones(3), 4, 1.5, 8)[0] >= 0.25
@@ -127,9 +127,6 @@ def test_radii_follow_from_public_numbers():
         world.cover_radii(np.ones(5), 50_000, 2.0, 40)[0]
         < world.cover_radii(np.ones(5), 10**6, 2.0, 40)[0]
     )
-
-
-def test_queries_check_their_numbers():
     with pytest.raises(ValueError, match="increasing"):
         ask(radii=(0.5, 0.2))
     with pytest.raises(ValueError, match="one row each"):

@@ -104,15 +104,12 @@ def test_interrupts_before_any_release_end_the_fit(domains, monkeypatch):
     assert not budget.entries
 
 
-def test_noise_is_that_of_the_plan(domains):
+def test_noise_is_that_of_the_plan_and_chunks_are_read(domains):
     fitted = adapter(**WAYS[1], n_quantiles=4).fit(*domains)
     # 2 R sqrt(H) m / B over mu, and the rounding of levels; one frame has H = 1
     least = 2.0 * fitted.radius_ * 4 / 40 / fitted.privacy_.mu
     assert least < fitted.noise_std_ < 1.05 * least
     assert fitted.sketch_ is None
-
-
-def test_chunks_are_read_by_the_sketch(domains):
     X, y, target = domains
     whole, parts = (
         adapter(**WAYS[0]).fit(X, y, rows)

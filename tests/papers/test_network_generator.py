@@ -44,12 +44,15 @@ def test_made_rows_are_like_private_ones(rows):
     assert made.losses_[-1] < made.losses_[0]
 
 
-def test_the_release_is_that_of_the_sliced_estimator(rows):
+def test_the_release_is_that_of_the_sliced_estimator_and_training_goes_on(rows):
     made = generator().fit(*rows)
     plain = DPSlicedWasserstein(10, classes=[0, 1], bounds=(-1, 1), n_min=1500, random_state=0)
     plain.fit(*rows)
     np.testing.assert_array_equal(made.quantiles_, plain.quantiles_)
     assert made.privacy_ == plain.privacy_
+    first = generator(4).fit(*rows)
+    second = generator(1).fit(*rows).continue_training(3)
+    assert same_network(first, second) and first.losses_ == second.losses_
 
 
 def test_one_charge_whatever_is_trained(rows, tmp_path):
@@ -71,12 +74,6 @@ def test_equal_seeds_make_equal_networks(rows):
     assert not same_network(first, generator(random_state=1).fit(*rows))
     torch.manual_seed(5)
     assert torch.equal(before, torch.get_rng_state())
-
-
-def test_continued_training_is_longer_training(rows):
-    first = generator(4).fit(*rows)
-    second = generator(1).fit(*rows).continue_training(3)
-    assert same_network(first, second) and first.losses_ == second.losses_
 
 
 def test_a_loaded_generator_goes_on_as_the_saved_one(rows, tmp_path):
@@ -117,13 +114,16 @@ def table_network(n_inputs, n_outputs):
     return torch.nn.Sequential(torch.nn.Linear(n_inputs, n_outputs), torch.nn.Sigmoid())
 
 
-def test_fit_refuses_a_checkpoint_that_is_there(rows, tmp_path):
+def test_checkpoints_that_are_there_and_other_files_are_refused(rows, tmp_path):
     """Starting over would draw a second release; nothing is read or charged."""
     budget = BudgetAccountant(10.0, 1e-4)
     made = generator(1, accountant=budget, checkpoint=tmp_path / "state").fit(*rows)
     with pytest.raises(ValueError, match="load goes on from it"):
         made.fit(*rows)
     assert len(budget.entries) == 1
+    torch.save({"weights": torch.zeros(3)}, tmp_path / "other")
+    with pytest.raises(ValueError, match="written by save"):
+        SlicedNetworkGenerator.load(tmp_path / "other")
 
 
 def test_interrupts_keep_what_was_paid_for(rows, tmp_path):
@@ -141,7 +141,7 @@ def test_interrupts_keep_what_was_paid_for(rows, tmp_path):
     assert same_network(stopped.set_params(callback=None).continue_training(3), whole)
 
 
-def test_callbacks_see_every_epoch_and_can_stop(rows):
+def test_callbacks_see_every_epoch_and_they_and_patience_can_stop(rows):
     events = []
 
     def watch(event):
@@ -154,9 +154,6 @@ def test_callbacks_see_every_epoch_and_can_stop(rows):
     stream = io.StringIO()
     generator(2, callback=ProgressLine(stream)).fit(*rows)
     assert stream.getvalue().count("\r") == 2 and stream.getvalue().endswith("s\n")
-
-
-def test_patience_ends_training_that_gets_no_better(rows):
     made = generator(50, patience=2, learning_rate=1e-9).fit(*rows)
     best = int(np.argmin(made.losses_))
     assert len(made.losses_) == best + 3 < 50
@@ -206,9 +203,3 @@ def test_bad_parameters_are_refused_before_the_charge(rows, parameters, message)
     with pytest.raises(ValueError, match=message):
         generator(accountant=budget, **parameters).fit(*rows)
     assert not budget.entries
-
-
-def test_files_of_something_else_are_refused(tmp_path):
-    torch.save({"weights": torch.zeros(3)}, tmp_path / "other")
-    with pytest.raises(ValueError, match="written by save"):
-        SlicedNetworkGenerator.load(tmp_path / "other")

@@ -37,10 +37,14 @@ def test_loss_is_the_cost_of_the_estimator(released, points, label):
     assert found == pytest.approx(released.cost(points, label=label), abs=2e-4)
 
 
-def test_one_sketch_is_enough(released, points):
+def test_one_sketch_is_enough_and_some_directions_estimate_all(released, points):
     both, one = SlicedQuantileLoss(released), SlicedQuantileLoss(released.sketch(1))
     rows = torch.tensor(points, dtype=torch.float32)
     assert float(one(rows)) == float(both(rows, torch.ones(len(rows), dtype=torch.int64)))
+    loss = SlicedQuantileLoss(released.sketch(0)).double()
+    rows = torch.tensor(points)
+    halves = [loss(rows, directions=torch.arange(6)), loss(rows, directions=torch.arange(6, 12))]
+    assert float(sum(halves) / 2) == pytest.approx(float(loss(rows)))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -71,13 +75,6 @@ def test_weights_are_repetitions():
     times = torch.tensor([1, 3, 2, 1, 4, 1])
     repeated = block_means(projections.repeat_interleave(times, dim=0), 5)
     np.testing.assert_allclose(block_means(projections, 5, times), repeated, atol=1e-12)
-
-
-def test_some_directions_estimate_all_of_them(released, points):
-    loss = SlicedQuantileLoss(released.sketch(0)).double()
-    rows = torch.tensor(points)
-    halves = [loss(rows, directions=torch.arange(6)), loss(rows, directions=torch.arange(6, 12))]
-    assert float(sum(halves) / 2) == pytest.approx(float(loss(rows)))
 
 
 def test_the_private_side_is_constant(released, points):

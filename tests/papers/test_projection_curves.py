@@ -64,7 +64,7 @@ def test_frame_atoms_are_stochastically_larger(count):
         assert found[2] <= float(truth[2]) * 1.2
 
 
-def test_independent_atoms_are_stochastically_larger():
+def test_independent_laws_are_stochastically_larger_and_tails_exact():
     """Two directions in three dimensions: H is the sum of two squared uniform numbers."""
     law = IndependentLaw(3, 2)
     points = np.linspace(0.01, 0.99, 25)
@@ -73,18 +73,12 @@ def test_independent_atoms_are_stochastically_larger():
     survival = law.survival(points)
     assert (survival >= truth).all()
     np.testing.assert_allclose(survival, truth, atol=1e-4)
-
-
-def test_independent_tail_is_that_of_the_characteristic_function():
-    """P(H > 0.37) by inversion of the characteristic function with 30 digits."""
+    # P(H > 0.37) by inversion of the characteristic function with 30 digits.
     law = IndependentLaw(784, 200)
     truth = 3.0935e-5
     assert truth * 0.9999 <= law.survival(np.array([0.37]))[0] <= truth * 1.01
     assert law.chernoff(np.array([0.37]))[0] >= truth
     assert law.quantile(5e-6) == pytest.approx(0.4023, abs=1e-4)
-
-
-def test_the_stated_error_covers_the_transform():
     for law in (IndependentLaw(784, 200), IndependentLaw(8192, 2000), IndependentLaw(20, 30)):
         _, tail = law._tail
         assert abs(tail[0] - 1.0) < 5e-13

@@ -149,7 +149,7 @@ def test_less_is_paid_for_less(law):
     assert delta(n_steps=18) < middle < delta(sampling_rate=0.12)
 
 
-def test_given_directions_are_never_paid_for_on_average():
+def test_given_and_few_directions_are_paid_for_in_full():
     U = tight_frame(5, 8, np.random.default_rng(0))
     shape = {"n_features": 5, "n_projections": 8}
     given = calibrate_sigma(1.0, 1e-5, directions=U, **shape)
@@ -158,10 +158,7 @@ def test_given_directions_are_never_paid_for_on_average():
         calibrate_sigma(1.0, 1e-5, directions=U, direction_privacy="average", **shape)
     with pytest.raises(ValueError, match="must have shape"):
         calibrate_sigma(1.0, 1e-5, directions=U.T, **shape)
-
-
-def test_fewer_directions_than_features_are_paid_for_in_full():
-    """A row along the longest projection is the worst case, whatever the ratio of the numbers."""
+    # A row along the longest projection is the worst case, whatever the ratio of the numbers.
     d, k, epsilon, delta = 40, 10, 1.0, 1e-5
     shape = {"n_features": d, "n_projections": k}
     frame = calibrate_sigma(epsilon, delta, **shape)

@@ -148,15 +148,6 @@ def test_messages_out_of_range_are_refused_before_memory_is_asked_for(spoil, wor
         ShuffleAnalyzer(PLAN).fit(spoil(messages))
 
 
-def test_the_number_of_messages_is_the_fewest_that_delta_allows():
-    allowed = PLAN.delta / (PLAN.n_cells * (1 + math.exp(PLAN.epsilon)))
-    distance = shuffle_distance(PLAN.n_max, PLAN.n_messages, PLAN.modulus)[PLAN.n_guaranteed - 1 :]
-    assert distance.max() <= allowed < PLAN.distance(PLAN.n_messages - 1)
-    bits = 5 + 16  # one of 20 cells, one share below 2**16
-    assert PLAN.modulus == 2**16
-    assert PLAN.bytes_per_person == math.ceil(bits / 8) * PLAN.n_messages * PLAN.n_cells
-
-
 def test_a_heatmap_from_messages():
     plan = ShufflePlan((0, 1), 8.0, 1e-5, n_guaranteed=40, n_max=60, levels=(1, 3), units=64)
     batches = send(list(places(60)), plan)
@@ -168,7 +159,7 @@ def test_a_heatmap_from_messages():
     assert analyzer.score_samples(places(4)).shape == (4,)
 
 
-def test_a_pickled_plan_counts_its_messages_anew():
+def test_messages_are_the_fewest_that_delta_allows_and_counted_anew():
     """Who sends a plan says what it promises, and not how few messages keep it."""
     weak = ShufflePlan((0, 1), 1.0, 1e-6, n_guaranteed=30, n_max=60, levels=(1,))
     needed = weak.n_messages
@@ -182,6 +173,12 @@ def test_a_pickled_plan_counts_its_messages_anew():
     rounds = ShuffleRounds((0, 1), 1.0, 1e-6, n_guaranteed=30, n_max=60)
     object.__setattr__(rounds.first, "n_messages", 1)
     assert pickle.loads(pickle.dumps(rounds)).first.n_messages > 1
+    allowed = PLAN.delta / (PLAN.n_cells * (1 + math.exp(PLAN.epsilon)))
+    distance = shuffle_distance(PLAN.n_max, PLAN.n_messages, PLAN.modulus)[PLAN.n_guaranteed - 1 :]
+    assert distance.max() <= allowed < PLAN.distance(PLAN.n_messages - 1)
+    bits = 5 + 16  # one of 20 cells, one share below 2**16
+    assert PLAN.modulus == 2**16
+    assert PLAN.bytes_per_person == math.ceil(bits / 8) * PLAN.n_messages * PLAN.n_cells
 
 
 @every(

@@ -62,7 +62,7 @@ def test_geojson_states_what_all_rounds_cost_together(both):
         assert stated["relation"] and stated["period"] == "May"
 
 
-def test_the_second_round_looks_where_people_are(both):
+def test_the_second_round_looks_where_people_are_and_both_count(both):
     first, second = both
     (coarse,), (fine,) = first.plan.partitions, second.plan.partitions
     starts, ends = fine.intervals()
@@ -70,16 +70,6 @@ def test_the_second_round_looks_where_people_are(both):
     low, high = second.plan.grid.corners(fine.levels, fine.codes)
     inside = ((low <= 0.3) & (high > 0.3)).all(axis=1)
     assert fine.levels[inside] == fine.levels.max()
-
-
-def test_the_second_plan_follows_from_the_first_release_alone(both):
-    again = ROUNDS.second(both[0])
-    assert again.cells == both[1].plan.cells
-    other = ShuffleAnalyzer(ROUNDS.first).fit(send(ROUNDS.first, 1 - places(50)[:, None]))
-    assert ROUNDS.second(other).cells != again.cells
-
-
-def test_masses_of_both_rounds_count(both):
     first, second = both
     assert len(first.measurements_) == 1 and len(second.measurements_) == 2
     exact_counts = np.zeros(second.plan.n_cells)
@@ -93,6 +83,18 @@ def test_masses_of_both_rounds_count(both):
     assert not np.array_equal(alone.cells_.mass, second.cells_.mass)
 
 
+def test_the_second_plan_follows_from_the_first_release_alone_and_fits(both):
+    again = ROUNDS.second(both[0])
+    assert again.cells == both[1].plan.cells
+    other = ShuffleAnalyzer(ROUNDS.first).fit(send(ROUNDS.first, 1 - places(50)[:, None]))
+    assert ROUNDS.second(other).cells != again.cells
+    with pytest.raises(NotFittedError):
+        ROUNDS.second(ShuffleAnalyzer(ROUNDS.first))
+    elsewhere = ShufflePlan((0, 2), 1.0, 1e-6, n_guaranteed=40, n_max=60, levels=(1,))
+    with pytest.raises(ValueError, match="the same map"):
+        ShuffleAnalyzer(elsewhere, earlier=both[0]).fit(send(elsewhere, places(40)[:, None]))
+
+
 def test_with_too_few_participants_a_round_is_void(both):
     first, second = both
     analyzer = ShuffleAnalyzer(second.plan, earlier=first)
@@ -101,14 +103,6 @@ def test_with_too_few_participants_a_round_is_void(both):
     assert not hasattr(analyzer, "measurements_")
     fewer = ShuffleAnalyzer(second.plan, earlier=first)
     assert fewer.fit(send(second.plan, places(40)[:, None])).n_participants_ == 40
-
-
-def test_rounds_must_fit_together(both):
-    with pytest.raises(NotFittedError):
-        ROUNDS.second(ShuffleAnalyzer(ROUNDS.first))
-    elsewhere = ShufflePlan((0, 2), 1.0, 1e-6, n_guaranteed=40, n_max=60, levels=(1,))
-    with pytest.raises(ValueError, match="the same map"):
-        ShuffleAnalyzer(elsewhere, earlier=both[0]).fit(send(elsewhere, places(40)[:, None]))
 
 
 @every("cells", [((1, 0), (2, 3)), ((0, 0),), ((1, 4),), ()])

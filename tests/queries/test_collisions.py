@@ -69,23 +69,17 @@ def test_opposite_ends_do_not_meet_where_numbers_of_pieces_begin_anew(d, octave)
     assert kernel(world.unit_planes(slices, 0.25 * 2.0**-octave), ends)[0, 1] < 0.1
 
 
-def test_the_gap_is_that_of_all_pairs(rows, planes):
+def test_gap_and_law_are_those_of_all_pairs_and_a_reference_is_a_cohort(rows, planes):
     X, y = rows
     K = kernel(planes, X)
     square = K[:20, :20].mean() + K[20:, 20:].mean() - 2 * K[:20, 20:].mean()
     sizes, gap = answer(world.CohortGap(planes, None, 2), X, y)
     assert sizes.tolist() == [20, 30]
     assert gap == np.floor(np.sqrt(square) * 20 * world.FRACTION)
-
-
-def test_a_reference_is_a_cohort(rows, planes):
     X, y = rows
     query = world.CohortGap(planes, None, 2)
     alone = world.CohortGap(planes, None, 1, reference=sketch(query, X, y)._state[0][1])
     assert answer(alone, X[y == 0], None)[1] == answer(query, X, y)[1]
-
-
-def test_the_law_is_that_of_all_pairs(rows, planes):
     X, y = rows
     query = world.PairLaw(planes, None, 2)
     _, trace, norm = answer(query, X, y)

@@ -12,7 +12,7 @@ def frame(bits=16, axes=None):
     return Frame(Ball([0.0, 0.0, 0.0], 2.0), np.array([0.1, 0.2, 0.0]), bits, axes)
 
 
-def test_gram_is_the_second_moment():
+def test_second_moments_and_histograms_in_a_frame():
     X = 0.3 * np.random.default_rng(0).standard_normal((400, 3))
     query = Gram(frame(), 5.0)
     diagonal, upper = answer(query, X)
@@ -20,9 +20,6 @@ def test_gram_is_the_second_moment():
     expected = centered.T @ centered
     np.testing.assert_allclose(diagonal * query.unit, np.diag(expected), rtol=0.01)
     np.testing.assert_allclose(upper * query.unit, expected[np.triu_indices(3, 1)], atol=0.3)
-
-
-def test_histogram_cells_and_their_centers():
     axes = Axes(np.eye(3), np.array([0.25, 0.04]))
     query = Histogram(frame(axes=axes), np.array([1.0, 0.4]), (2, 1))
     X = query.frame.center + np.array([[-1.2, -0.1, 0.0], [0.1, 0.3, 0.0], [0.1, 0.2, 1.0]])

@@ -17,7 +17,7 @@ def counts_of(grid, *partitions, units=1):
     return DisjointCounts(GridDivision(grid, partitions), units)
 
 
-def test_counts_are_those_of_a_histogram():
+def test_counts_are_those_of_a_histogram_where_they_were_asked_about():
     X = RNG.random((500, 2))
     masses = RNG.integers(0, 5, size=500)
     grid = QuadGrid(SQUARE, 3)
@@ -29,9 +29,6 @@ def test_counts_are_those_of_a_histogram():
     assert np.array_equal(fine, expected[places[:, 0], places[:, 1]])
     assert np.allclose(high - low, 1 / 8)
     assert np.array_equal(coarse, fine.reshape(4, 16).sum(axis=1))
-
-
-def test_rows_are_counted_where_they_were_asked_about():
     X = np.array([[0.9, 0.1], [0.6, 0.1], [0.1, 0.1], [0.1, 0.9], [0.9, 0.9]])
     (counts,) = answer(counts_of(QuadGrid(SQUARE, 3), MIXED), X)
     low, high = QuadGrid(SQUARE, 3).corners(MIXED.levels, MIXED.codes)

@@ -73,9 +73,6 @@ def test_quantiles_are_the_inverse_of_the_cumulated_masses():
     levels = [0.0, 0.25, 0.26, 0.75, 0.76, 1.0]
     assert quantiles(measure, levels).tolist() == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
     assert quantiles(measure, 0.5) == 2.0
-
-
-def test_refuses():
     line, plane = DiscreteMeasure([[0.0]]), DiscreteMeasure([[0.0, 0.0]])
     with pytest.raises(ValueError, match="second must have one feature, got 2"):
         univariate_cost(line, plane)
@@ -90,7 +87,7 @@ def test_blocks_take_fractions_of_points(n, m):
     np.testing.assert_allclose(block_matrix(n, m) @ values, expected, atol=1e-14)
 
 
-def test_the_gradient_is_that_of_the_cost():
+def test_the_gradient_is_that_of_the_cost_and_rows_become_monotone():
     rng = np.random.default_rng(0)
     points, directions = rng.normal(size=(7, 3)), tight_frame(3, 5, rng)
     quantiles = np.sort(rng.normal(size=(5, 4)), axis=1)
@@ -102,9 +99,6 @@ def test_the_gradient_is_that_of_the_cost():
             sliced_gradient(points + s * shift, directions, quantiles)[0] for s in (1, -1)
         )
         assert (above - below) / 2e-6 == pytest.approx(gradient[i, j], abs=1e-7)
-
-
-def test_rows_become_monotone_and_stay_where_they_are():
     rows = np.array([[1.0, 3.0, 2.0], [0.0, 1.0, 2.0]])
     np.testing.assert_allclose(monotone_rows(rows), [[1.0, 2.5, 2.5], [0.0, 1.0, 2.0]])
 

@@ -340,6 +340,6 @@ def test_the_elbow_of_a_cost_of_zero_is_a_number():
 
 def test_numbers_of_clusters_of_a_curve_are_checked():
     kmeans = fit(np.random.default_rng(0).random((100, 2)), 2)
-    for wrong, told in (([], "at least one"), ([0], "n_clusters")):
+    for wrong, told in (([], "n_clusters must"), ([0], "n_clusters")):
         with pytest.raises(ValueError, match=told):
             choose_n_clusters(kmeans, wrong)

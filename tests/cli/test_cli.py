@@ -328,3 +328,14 @@ def test_synthetic_rows_of_public_classes(folder, run, ending):
     else:
         made = np.load(out)
         assert made["rows"].shape == (50, 2) and set(made["labels"]) <= {"east", "west"}
+
+
+def test_rows_that_cannot_be_written_cost_nothing(folder, run, n_charged):
+    count = n_charged(1.0, 1e-6)
+    for options, text in (
+        (["--out", "s.png"], ".csv or .npz"),
+        (["--rows", "0", "--out", "s.csv"], "--rows"),
+        (["--rows", "99999999999", "--out", "s.csv"], "--rows"),
+    ):
+        status, _, err = run("generate", *PLACES, *options, *LEDGER)
+        assert status == 2 and text in err and count() == 0

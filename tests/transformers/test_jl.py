@@ -26,6 +26,12 @@ def test_nothing_depends_on_the_rows(method, bounds):
     assert len(states) == 1
 
 
+def test_auto_depends_on_public_numbers_only():
+    few, many = rows(3, 5000), rows(50, 5000)
+    jl = JLTransformer(n_hint=100, random_state=0)
+    assert jl.fit(few).n_components_ == clone(jl).fit(many).n_components_ == 222
+
+
 @by_method
 @pytest.mark.parametrize("bounds", [None, (-1, 1), Ball(np.full(60, 0.2), 3.0)])
 def test_a_row_gives_the_same_bits_beside_any_other_rows(method, bounds):

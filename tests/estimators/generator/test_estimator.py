@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from skdp_bary import PrivateGenerator
+from skdp_bary.geometry import Ball
 from tests.cases import every
-from tests.world import InWidths, record_fit, spiked
+from tests.world import InWidths, record_fit, replay_after, spiked
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 RELATIONS = ("add_remove", "replace_one", "replace_any")
@@ -139,6 +140,27 @@ def test_without_a_seed_no_later_step_draws_the_cells_again(data):
         assert np.linalg.norm(low[:, None] - last, axis=2).min(axis=1).max() < 0.1
 
 
+@every("relation", ["replace_one", "replace_any"])
+def test_a_row_that_changes_its_cell_costs_what_is_paid_for_it(relation, data):
+    """Replayed: two rows on the clipping spheres of two cells, of one class or of two."""
+    X, y = data
+    settings = {"n_components": 2, "class_spread": 0.03, "epsilon": 300.0, "delta": 1e-5}
+    candidate = make(neighbors=relation, random_state=0, **settings)
+    base = record_fit(candidate, {"X": X, "y": y})
+    queries = base.records[-1].query.queries
+    other = 1 if relation == "replace_any" else 0
+    directions = np.eye(X.shape[1])[2:]
+    pair = []
+    for code, cell, direction in zip((0, other), (0, 1), directions, strict=True):
+        query = queries[code]
+        row = query.used_centers[cell] + query.used_radii[cell] * direction
+        pair.append({"X": np.vstack([X, query.frame.center + row]), "y": np.append(y, code)})
+    before = record_fit(candidate, pair[0], base.records)
+    report = replay_after(before, candidate, pair[1])
+    assert report.holds, report
+    assert {step.name: step.ratio for step in report.steps}["grams"] > 0.9
+
+
 def test_advice_says_when_classes_are_too_small():
     def advice(**settings):
         return make(**({"epsilon": 1.0} | settings)).privacy_advice(30)
@@ -217,6 +239,14 @@ def test_tied_classes_share_the_covariance_within_them(data, relation):
         np.testing.assert_allclose(fit.means_[code, 0], rows.mean(axis=0), atol=5e-3)
     drawn, labels = fit.sample(20_000, random_state=0)
     np.testing.assert_allclose(np.cov(drawn[labels == 0].T), within, atol=3e-3)
+
+
+def test_sums_beside_the_scatter_move_tied_means_where_the_first_ones_are_noise():
+    X, y = two_classes()
+    fit = tied(epsilon=1.0, bounds=Ball(np.full(4, 0.5), 10.0))
+    means = [fit.set_params(random_state=seed).fit(X, y).means_[:, 0] for seed in (0, 1)]
+    real = np.stack([X[y == label].mean(axis=0) for label in (0, 1)])
+    assert np.abs(means - real).mean() < 0.015
 
 
 @every("kind, n_components", [("full", 1), ("full", 3), ("tied", 1)])

@@ -95,6 +95,18 @@ def test_far_cells_draw_a_center_and_hold_mass_where_they_stand_out(masses, n_fa
     assert kept.masses.sum() == left
 
 
+def test_bounds_ten_times_too_wide_lose_no_cluster():
+    """Far noise would draw a center to it with one of these seeds."""
+    rng = np.random.default_rng(3)
+    middles = np.array([[0.4, 0.4], [-0.5, 0.3], [0.1, -0.6], [0.7, -0.3]])
+    X = middles[rng.integers(4, size=4000)] + 0.05 * rng.normal(size=(4000, 2))
+    for seed in (0, 7):
+        kmeans = PrivateKMeans(4, bounds=(-10, 10), n_hint=4000, random_state=seed)
+        kmeans.fit(X)
+        away = np.linalg.norm(middles[:, None] - kmeans.cluster_centers_, axis=2).min(axis=1)
+        assert away.max() < 0.2
+
+
 @every("quantile, tail", [(sure_sds, laplace(scale=2.0**-0.5).sf), (_normal_sds, norm.sf)])
 def test_so_many_empty_cells_pass_as_is_said(quantile, tail):
     for n_cells, wrong in ((10, 0.5), (4096, 0.1), (10**6, 3.0)):

@@ -41,6 +41,17 @@ def fitted(samples):
     return fits(samples[0])
 
 
+def test_distances_between_two_releases_are_unbiased(samples, fitted):
+    X, Y = samples
+    others = fits(Y)
+    true = blocked_cost(X, Y, fitted[0].directions_)
+    pairs = zip(fitted, others[::-1], strict=True)
+    results = [a.releases_[0].cost_between(b.releases_[0], 2) for a, b in pairs]
+    costs, stds = np.array(results).T
+    assert abs(costs.mean() - true) < 4 * costs.std() / RUNS**0.5
+    assert 0.90 <= np.mean(np.abs(costs - true) <= 1.96 * stds) <= 0.985
+
+
 @every("p", [1, 2])
 def test_little_noise_gives_the_distance(samples, p):
     X, Y = samples

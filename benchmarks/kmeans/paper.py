@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from skdp_bary.estimators.clustering import PrivateClusters, about_clusters
+from skdp_bary.estimators.clustering import KMeansMethod, PrivateClusters, about_clusters
 from skdp_bary.estimators.noisy_means import read_means, weighted_kmeans
 from skdp_bary.geometry.linear_maps import haar_frame
 from skdp_bary.papers import MaxCoverKMeans
 from skdp_bary.papers.covers import ClusterCounts, CoverQuery, cover_radii
-from skdp_bary.papers.max_cover import RaceMethod, require_delta
+from skdp_bary.papers.max_cover import require_delta
 from skdp_bary.privacy.noise import public_generator
 from skdp_bary.queries.clusters import ClippedMeans, digits_of
 from skdp_bary.queries.frames import Axes, Frame
@@ -27,7 +27,7 @@ _SHARES = {"cover": 0.1, "cells": 0.1, "average": 0.4, "lloyd": 0.4}
 _BLOCK_SHARES = (0.3, 1.0)
 
 
-class PaperMethod(RaceMethod):
+class PaperMethod(KMeansMethod):
     """Projection, max cover, noisy counts, noisy averages, one noisy round of Lloyd's algorithm.
 
     1. *cover*: rows are projected to half the logarithm of their number of dimensions. The radii
@@ -40,22 +40,22 @@ class PaperMethod(RaceMethod):
     4. *lloyd*: the same about these averages.
     """
 
-    def shares(self, setting):
+    def shares(self, estimator, n_features):
         """Return the four steps."""
-        require_delta(setting)
+        require_delta(estimator)
         return dict(_SHARES)
 
-    def questions(self, setting, facts):
+    def questions(self, estimator, facts):
         """Ask for picks, their counts, and averages twice."""
-        cover = _cover_query(setting, facts)
-        frame, radius, k = cover.frame, facts.domain.radius, setting.n_clusters
+        cover = _cover_query(estimator, facts)
+        frame, radius, k = cover.frame, facts.domain.radius, estimator.n_clusters
         points = cover.points((yield "cover", cover))
         radii = np.full(len(points), radius)
         counting = about_clusters(ClusterCounts, facts, frame, points, radii, (1.0,))
         counts, _ = counting.read((yield "cells", counting))
-        rng = public_generator(setting.random_state)
+        rng = public_generator(estimator.random_state)
         picks, masses = counting.used_centers, np.maximum(counts, 0.0)
-        centers = weighted_kmeans(picks, masses, k, setting.n_init, rng)
+        centers = weighted_kmeans(picks, masses, k, estimator.n_init, rng)
         if frame.axes is not None:
             centers = centers @ frame.axes.kept
         for name in ("average", "lloyd"):
@@ -105,7 +105,7 @@ class PaperKMeans(MaxCoverKMeans):
         self.n_iter_ = clusters.n_iter
 
 
-def _cover_query(setting, facts):
+def _cover_query(estimator, facts):
     d = facts.n_features
     p = d
     if d > _UNPROJECTED:
@@ -113,11 +113,11 @@ def _cover_query(setting, facts):
     domain, axes = facts.domain, None
     reach = domain.radius
     if p < d:
-        rng = public_generator(setting.random_state)
+        rng = public_generator(estimator.random_state)
         axes = Axes(haar_frame(d, p, rng).T, np.full(p, reach**2 / d))
         reach *= min(1.0, (1.0 + _DISTORTION) * math.sqrt(p / d))
     frame = Frame(domain, domain.center, digits_of(facts.units).rows, axes)
     halfwidths = np.full(p, reach)
     radii = cover_radii(halfwidths, facts.size, 1.0 + _DISTORTION, _MOST_RADII)
-    n_picks = math.ceil(setting.n_clusters * math.log(math.ceil(1.0 / _DISTORTION)))
+    n_picks = math.ceil(estimator.n_clusters * math.log(math.ceil(1.0 / _DISTORTION)))
     return CoverQuery(frame, halfwidths, radii, n_picks, facts.units)

@@ -30,7 +30,7 @@ from ..privacy.spending import SharedBudget
 from ..queries.maps import in_widths
 from ..rows.opening import warn
 from .base import BasePrivateEstimator
-from .facts import class_shares, named_or_found_classes, number_of_classes, setting_of
+from .facts import class_shares, named_or_found_classes, number_of_classes
 from .generator_mixture import full_shape
 from .generator_queries import GeneratorSetting, questions, shares
 from .noisy_means import positive_part
@@ -329,9 +329,9 @@ class PrivateGenerator(BasePrivateEstimator):
 
     def _method_setting(self, n_features, n_classes, size):
         shape = None if self.image_shape is None else tuple(self.image_shape)
-        known = {"n_features": n_features, "n_classes": n_classes, "size": size}
         mu = gaussian_mu(self.epsilon, self.delta)
-        return setting_of(GeneratorSetting, self, mu=mu, image_shape=shape, **known)
+        cells = self.n_components, self.class_spread, shape, self.covariance_type
+        return GeneratorSetting(n_features, n_classes, size, mu, *cells, self.random_state)
 
     def _settled_shares(self, facts):
         settled = shares(self._method_setting(facts.n_features, facts.n_classes, facts.size))

@@ -20,7 +20,6 @@ from ..queries.cells import MAX_GRID_DEPTH, DisjointCounts, GridDivision, Partit
 from ..transport.tree_posterior import glance, infer_masses
 from ..transport.trees import Tree, child_codes, refine
 from .base import BasePrivateEstimator
-from .facts import setting_of
 from .heatmap_views import HeatmapViews
 from .noisy_means import PYRAMID
 from .noisy_trees import Measurement, cells_of, learned_priors, noisy_total
@@ -371,7 +370,6 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     """
 
     _fewest_steps = 'method="one_shot"'
-    _setting = HeatmapSetting
     _methods = {"adaptive": AdaptiveMethod(), "one_shot": OneShotMethod()}
     _parameter_rules = PRIVACY_RULES | {
         "delta": OneOf((0,), note="The guarantee is pure."),
@@ -455,15 +453,9 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     def _method_setting(self, size, units):
         depth = int(self.resolution).bit_length() - 1
-        return setting_of(
-            self._setting,
-            self,
-            depth=depth,
-            finest=min(depth, math.ceil(math.log2(1.0 / self.bandwidth)) + 2),
-            size=size,
-            whole=units == 1,
-            reach=1 if self._relation() == ADD_REMOVE else 2,
-        )
+        finest = min(depth, math.ceil(math.log2(1.0 / self.bandwidth)) + 2)
+        reach = 1 if self._relation() == ADD_REMOVE else 2
+        return HeatmapSetting(depth, finest, self.epsilon, size, units == 1, reach)
 
     def _questions(self, facts):
         setting = self._method_setting(facts.size, facts.units)

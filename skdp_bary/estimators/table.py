@@ -397,7 +397,7 @@ def _least_rows(table, n_columns, epsilon):
     scales = found.scales(query.sensitivity(plan.relation), query.weights())
     of_class, of_cell = (found.standard_deviation(scale) for scale in scales)
     of_pair = nominal_sd(setting, plan.relation, 1, mechanisms)
-    above = TUNED.kept_above * math.sqrt(query.n_classes)
+    above = TUNED.gaussian.kept * math.sqrt(query.n_classes)
     least_class = 0.0 if label is None else LEAST_ROWS * of_class
     return least_class, above * of_cell, above * of_pair
 

@@ -155,7 +155,7 @@ def questions(setting, facts):
     # as fine as the noise of the pairs will allow
     root = math.sqrt(query.n_classes)
     noise = nominal_sd(setting, facts.relation, facts.units, facts.mechanisms)
-    least = TUNED.kept_above * root * noise
+    least = TUNED.gaussian.kept * root * noise
     bins = {
         place: bins_of(clean, setting.columns[place], found.sd * root, least, setting.n_bins)
         for place, clean in found.clean.items()
@@ -192,7 +192,7 @@ def read_histograms(setting, query, released):
     size_sd, sd = (noise / query.units for noise in released.noise_sd)
     least = max(LEAST_ROWS * size_sd, 1.0)
     sizes = np.maximum(raw_sizes, least)
-    limits = Thresholds.of(setting.pure)
+    limits = TUNED.laplace if setting.pure else TUNED.gaussian
     ends = np.cumsum([setting.sizes[place] for place in setting.places])
     parts = np.split(cells, ends[:-1], axis=1) if len(ends) else []
     counts = dict(zip(setting.places, parts, strict=True))
@@ -254,17 +254,18 @@ def binned(counts, bins):
 
 @dataclass(frozen=True)
 class Thresholds:
-    """In standard deviations of the noise: Laplace noise has heavier tails than Gaussian."""
+    """In standard deviations of the noise: Laplace noise has heavier tails than Gaussian.
+
+    Attributes
+    ----------
+    kept : float
+        From which a cell stays.
+    half : float
+        Below which a count is that of nobody.
+    """
 
     kept: float
     half: float
-
-    @classmethod
-    def of(cls, pure):
-        """Return those of pure or of Gaussian noise."""
-        if pure:
-            return cls(TUNED.pure_kept_above, TUNED.pure_half_above)
-        return cls(TUNED.kept_above, TUNED.half_above)
 
 
 def clean_histogram(counts, cells, sd, total, limits):
@@ -474,7 +475,7 @@ def bins_of(clean, cells, value_sd, least, n_bins):
     values = clean[cells.n_ordered : cells.n_values]
     order = np.argsort(-values, kind="stable")[: TUNED.most_values]
     chosen = np.zeros(len(values), dtype=bool)
-    chosen[order] = values[order] > TUNED.kept_above * value_sd
+    chosen[order] = values[order] > TUNED.gaussian.kept * value_sd
     bins = np.where(chosen, np.cumsum(chosen) - 1, chosen.sum())
     own = np.concatenate([own, first + bins])
     if cells.missing is not None:
@@ -526,11 +527,8 @@ class TableTuning:
     pairs_per_column: float = 1.5  # that pure noise measures: many against few with less noise
 
     # histograms of numbers: what stands above their noise
-    # standard deviations, from which a cell stays, a value has a bin, an entry of a pair a cut
-    kept_above: float = 4.0
-    pure_kept_above: float = 6.0
-    half_above: float = 2.0  # ... below which a count is that of nobody
-    pure_half_above: float = 2.5
+    gaussian: Thresholds = Thresholds(4.0, 2.0)  # also for a bin of a value, a cut of a pair
+    laplace: Thresholds = Thresholds(6.0, 2.5)
     least_likely: float = 0.01  # of a neighborhood that a mass is spread over
     split_cost: float = 3.0  # variances that a split at the top of the tree must explain,
     split_deeper: float = 0.7  # ... how many more on each level below

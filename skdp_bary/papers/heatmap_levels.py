@@ -264,7 +264,6 @@ class LevelwiseEMDHeatmap(PrivateEMDHeatmap):
     """
 
     _fewest_steps = 'method="laplace"'
-    _setting = LevelSetting
     _methods = {
         "paper": SelectedCells(),
         "dense": FullLevel(),
@@ -309,6 +308,10 @@ class LevelwiseEMDHeatmap(PrivateEMDHeatmap):
         )
         self.n_kept = n_kept
         self.top_share = top_share
+
+    def _method_setting(self, size, units):
+        known = vars(super()._method_setting(size, units))
+        return LevelSetting(**known, n_kept=self.n_kept, top_share=self.top_share)
 
 
 def top_cells(values, w):

@@ -44,12 +44,21 @@ from ..parameters import (
 )
 from ..values import names_seen, read_rows, rows_of_width, warn_of_ids
 
+
+class PublicStep(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator):
+    """Base of transformers whose fit reads no more of rows than their width, and public bounds."""
+
+    def _known_features(self):
+        return width_of(self.bounds, None)
+
+    def _sk_visual_block_(self):
+        return captioned_block(self, "public: fitting reads no row")
+
+
 # Scaling by public bounds instead of by the data.
 
 
-class DomainScaler(
-    PlainParameters, VersionedPickle, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
-):
+class DomainScaler(OneToOneFeatureMixin, PublicStep):
     """Map a public domain to the unit box or the unit ball.
 
     The usual scalers take minima, maxima or variances of the rows, and each of those is a release
@@ -185,14 +194,8 @@ class DomainScaler(
         X = rows_of_width(X, self.n_features_in_)
         return X * self.scale_ + self.offset_
 
-    def _known_features(self):
-        return width_of(self.bounds, None)
-
     def _features_after(self, n_features):
         return n_features
-
-    def _sk_visual_block_(self):
-        return captioned_block(self, "public: fitting reads no row")
 
 
 # Random projection to fewer features by a public matrix.
@@ -206,13 +209,7 @@ _RULES = {
 }
 
 
-class JLTransformer(
-    PlainParameters,
-    VersionedPickle,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    BaseEstimator,
-):
+class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
     """Project rows to fewer features by a random matrix drawn without looking at them.
 
     The number of components, the matrix and the bounds passed on are functions of the parameters
@@ -434,14 +431,8 @@ class JLTransformer(
     def _n_features_out(self):
         return self.n_components_
 
-    def _known_features(self):
-        return width_of(self.bounds, None)
-
     def _features_after(self, n_features):
         return self._target_dimension(n_features)
-
-    def _sk_visual_block_(self):
-        return captioned_block(self, "public: fitting reads no row")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -7,14 +7,7 @@ import pytest
 from skdp_bary import PrivateTable
 from skdp_bary.schema import Boolean, Date, Integer, Number, Schema
 from tests.cases import every
-from tests.world import (
-    Thresholds,
-    class_histograms,
-    clean_line,
-    line_bins,
-    nearest_masses,
-    spread,
-)
+from tests.world import class_histograms, clean_line, home, line_bins, nearest_masses, spread
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state")
 
@@ -112,7 +105,7 @@ def test_ends_of_dates_are_drawn_exactly():
     assert set(map(str, model.sample(50, random_state=0).ravel().astype("M8[D]"))) == set(days)
 
 
-LIMITS = Thresholds.of(pure=False)
+LIMITS = home("clean_line").TUNED.gaussian
 SD, TOTAL, N_CELLS = 3.0, 3000.0, 512
 
 

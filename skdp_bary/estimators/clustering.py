@@ -1,7 +1,6 @@
 """The interface of the ways to cluster privately, and how clusters share a budget."""
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -192,24 +191,18 @@ class WeightedPoints:
         return masses, self.mass_sd**2 * total / np.maximum(masses, self.mass_sd) ** 2
 
 
-class KMeansMethod(ABC):
+class KMeansMethod:
     """What is released for a clustering, and how centers are made of it.
 
-    A method reads the parameters of a :class:`~skdp_bary.PrivateKMeans`, which are public, and
+    ``shares(estimator, n_features)`` returns the steps, in order, and the share of the budget of
+    each. ``questions(estimator, facts)`` asks about the rows, and returns the PrivateClusters. A
+    method reads the parameters of a :class:`~skdp_bary.PrivateKMeans`, which are public, and
     earlier releases, never a row.
     """
-
-    @abstractmethod
-    def shares(self, estimator, n_features):
-        """Return the steps, in order, and the share of the budget of each."""
 
     def settled_shares(self, estimator, facts):
         """Return other steps and shares at the same total, by the size of the data, or None."""
         return None
-
-    @abstractmethod
-    def questions(self, estimator, facts):
-        """Ask about the rows, and return the PrivateClusters."""
 
 
 def about_clusters(query_class, facts, frame, centers, radii, shares):

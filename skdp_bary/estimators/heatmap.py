@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -56,18 +55,14 @@ class HeatmapSetting:
     reach: int
 
 
-class HeatmapMethod(ABC):
-    """One way to measure a heatmap and to rebuild it."""
+class HeatmapMethod:
+    """One way to measure a heatmap and to rebuild it.
+
+    ``shares(setting)`` returns the steps, in order, and the share of the budget of each.
+    ``questions(setting, facts)`` asks for masses of cells, and returns the list of Measurement.
+    """
 
     needs_size = False
-
-    @abstractmethod
-    def shares(self, setting):
-        """Return the share of the budget of each step, by name and in order."""
-
-    @abstractmethod
-    def questions(self, setting, facts):
-        """Ask for masses of cells, and return the list of Measurement."""
 
     def rebuild(self, setting, measurements):
         """Return the :class:`HeatmapFit` of the measurements."""

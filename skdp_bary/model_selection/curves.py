@@ -116,7 +116,18 @@ def privacy_utility_curve(
     n_repeats = check_integer(n_repeats, "n_repeats", low=1)
     if not epsilons:
         raise ValueError("epsilons must name at least one epsilon, got none.")
-    scorer = _scorer_of(estimator, scorer, y)
+    own = scorer is None and not hasattr(estimator, "score")
+    told = scorer == "accuracy" and y is not None
+    if (own or told) and (kind := score_of(estimator, scorer)):
+        scorer = kind.on_rows
+    elif isinstance(scorer, str) and not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"scorer={scorer!r} needs an estimator with predict, or 'accuracy' a PrivateGenerator "
+            f"and y; got {type(estimator).__name__}, y {'not ' if y is None else ''}given. "
+            "scorer=None compares rows that are drawn."
+        )
+    else:
+        scorer = check_scoring(estimator, scoring=scorer)
     warnings.warn(_NOT_PRIVATE, PrivacyWarning, stacklevel=2)
     scores = np.empty((len(epsilons), n_repeats))
     fit_params = {} if groups is None else {"groups": groups}
@@ -130,20 +141,6 @@ def privacy_utility_curve(
             if callback is not None:
                 callback(i * n_repeats + repeat + 1, scores.size)
     return PrivacyUtilityCurve(np.array(epsilons), scores)
-
-
-def _scorer_of(estimator, scorer, y):
-    """Return a function of a fitted estimator, X and y, or raise before anything is fitted."""
-    own = scorer is None and not hasattr(estimator, "score")
-    if (own or (scorer == "accuracy" and y is not None)) and (kind := score_of(estimator, scorer)):
-        return kind.on_rows
-    if isinstance(scorer, str) and not hasattr(estimator, "predict"):
-        raise TypeError(
-            f"scorer={scorer!r} needs an estimator with predict, or 'accuracy' a PrivateGenerator "
-            f"and y; got {type(estimator).__name__}, y {'not ' if y is None else ''}given. "
-            "scorer=None compares rows that are drawn."
-        )
-    return check_scoring(estimator, scoring=scorer)
 
 
 # How the cost falls with the number of clusters, from one release.

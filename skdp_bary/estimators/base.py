@@ -39,7 +39,7 @@ from ..privacy.noise import noise_generator
 from ..privacy.plans import UNLIMITED, Plan, Step, failure_advice, split_epsilon, split_mu
 from ..privacy.quote import plans_to_come, told_of_a_pipeline
 from ..privacy.spending import SharedBudget
-from ..rows.opening import open_rows, unheard
+from ..rows.opening import open_rows, unheard, warn
 from ..rows.persons import coarser_units
 from ..values import read_rows, warn_of_ids, warn_of_unread_groups, warn_of_unread_ids
 from .facts import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size, number_of_classes
@@ -49,7 +49,6 @@ from .notices import (
     KnowsSearches,
     few_persons,
     refused_in_a_search,
-    warn_of_guessed_bounds,
     warn_of_leaking_steps,
 )
 
@@ -74,6 +73,11 @@ _SEEDED = (
 _BOUGHT = (
     "bounds=None: a share of the budget is spent on estimating bounds. Pass public bounds to spend "
     "all of it on the release."
+)
+_GUESSED = (
+    "bounds=None: too few persons to be told from noise, with the share of epsilon={:g} that "
+    "bounds are bought with. Those in domain_ are a guess, not where rows lie, and what is "
+    "released is mostly noise. Public bounds cost nothing."
 )
 _SWALLOWED = (
     "Budget exceeded: this fit released nothing. Searches and cross-validations of scikit-learn "
@@ -416,7 +420,8 @@ path, of shape (n_rows, n_features)
             delattr(self, name)
         try:
             self._finish(facts, result)
-            warn_of_guessed_bounds(facts, self.epsilon)
+            if facts.domain_guessed:
+                warn(_GUESSED.format(self.epsilon), stacklevel=3)
         except PrivacyWarning as told:
             return told
         return None

@@ -277,23 +277,6 @@ def warn_of_few_persons(facts, epsilon):
     return bool(told)
 
 
-def warn_of_guessed_bounds(facts, epsilon):
-    """Warn when noise left nothing to be seen of where rows lie, so that bounds are a guess.
-
-    Parameters
-    ----------
-    facts : Facts
-    epsilon : float
-    """
-    if facts.domain_guessed:
-        warn(
-            "bounds=None: too few persons to be told from noise, with the share of epsilon="
-            f"{epsilon:g} that bounds are bought with. Those in domain_ are a guess, not where "
-            "rows lie, and what is released is mostly noise. Public bounds cost nothing.",
-            stacklevel=4,
-        )
-
-
 def warn_of_few_cells(fit, facts, epsilon):
     """Warn when nearly all mass of a map lies in a few of the cells of a coarse grid.
 

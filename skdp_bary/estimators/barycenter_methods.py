@@ -377,7 +377,9 @@ class ClustersMethod(BarycenterMethod):
 
 def _of_a_class(facts):
     size = None if facts.size is None else facts.size / facts.n_classes
-    return replace(facts, classes=None, size=size, mass_public=facts.total_public)
+    own = {name: each for name, each in facts.mechanisms.items() if name != "count"}  # of no class
+    facts = replace(facts, classes=None, size=size, mechanisms=own)
+    return replace(facts, mass_public=facts.total_public)
 
 
 def _clustering(setting):

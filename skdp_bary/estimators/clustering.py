@@ -54,6 +54,8 @@ class KMeansTuning:
     false_alive: float = 1.0  # ... empty cells of a look whose parts do all the same
     far_sds: tuple = (2.0, 4.5, 4.5)  # of its noise that a far cluster holds in 1 to 3 features
     false_sure: float = 0.05  # empty cells that are thought to be a cluster of one cell
+    group_share: float = 0.0125  # of all mass, from which a far group needs not stand out as much:
+    group_sds: float = 3.0  # groups of few persons against far noise
     far_reach: float = 6.0  # squared distance that is far, over that of all cells from their mean
     far_share: float = 0.3  # of an equal share of all: lighter clusters are far the nearer
     far_mass: float = 0.1  # of all that may be left out: little signal against far noise
@@ -98,6 +100,7 @@ class KMeansTuning:
     mostly_mean: float = 0.5  # share from which a fit is after the mean, first of all
     mostly_mass: tuple = (16.0, 1024.0)  # the less its mass gets, of a noisy size and of a hint
     mostly_spread: float = 0.01  # ... precision of the spread, where sums get 1
+    mostly_parts: tuple = (0.1, 1.0, 0.1)  # ... of all three under Gaussian noise
     mean_doubt: float = 0.5  # standard deviations that a gain over the mean is doubted by
     gaussian: BlockShares = BlockShares((1.0, 1.0, 1.0), 0.3, 0.4, 1.0)
     laplace: BlockShares = BlockShares((0.25, 1.0, 0.25), 0.25, 0.25, 0.9)
@@ -230,6 +233,15 @@ def n_rounds(estimator, wanted):
 def is_gaussian(facts):
     """Whether the steps of a fit add Gaussian noise."""
     return any(m.is_gaussian for m in facts.mechanisms.values())
+
+
+def count_sd(facts, step):
+    """Return the standard deviation of the noise of a count in a step, in people."""
+    mechanism = facts.mechanisms[step]
+    changed = 1.0 if facts.relation == ADD_REMOVE else 2.0
+    if mechanism.is_gaussian:
+        return math.sqrt(changed) / mechanism.mu
+    return math.sqrt(2.0) * changed / mechanism.epsilon
 
 
 def rescaled(masses, total):
@@ -395,7 +407,7 @@ def _gaussian_plan(estimator, n_features, known):
     needed = TUNED.gaussian_mean * n_features / signal**2
     mean = float(np.clip(needed, shares[0], TUNED.most_mean))
     if mean > TUNED.costly_mean:
-        parts = TUNED.costly_parts
+        parts = TUNED.costly_parts if mean < TUNED.mostly_mean else TUNED.mostly_parts
     detail = _ramp(a_cluster, TUNED.detail) * _affordable(known)
     recipe = _with_moments(shares, mean), rounds + TUNED.detailed_rounds * detail, bits
     error = n_features * sum(parts[:2]) / (TUNED.place_share * mean * signal**2)

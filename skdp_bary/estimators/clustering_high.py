@@ -17,6 +17,7 @@ from .clustering import (
     WeightedPoints,
     about_clusters,
     cluster_plan,
+    count_sd,
     is_gaussian,
     rescaled,
     standing_out,
@@ -215,14 +216,19 @@ class MeanOfRows:
 def mean_about(frame, facts, name, query_class, origin, reach, shares):
     """Ask about rows clipped to a reach about an origin, in a frame about the domain's center.
 
-    The sum is divided by the size, a hint or a noisy count, as far as it is within three standard
-    deviations of the released mass: a hint that is wrong costs no more than that noise.
+    The sum is divided by the size, as far as it is within three standard deviations of the released
+    mass: a hint that is wrong costs no more than that noise. A size that is a noisy count is
+    averaged with that mass before, by the precision of both releases.
     Returns the MeanOfRows.
     """
     query = about_clusters(query_class, facts, frame, origin[None], np.array([reach]), shares)
     found = read_means((yield name, query))
-    mass, doubt, origin = float(found.read.mass[0]), _DOUBT * found.read.mass_sd, found.asked[0]
-    count = max(float(np.clip(facts.size, mass - doubt, mass + doubt)), 1.0)
+    mass, mass_sd, origin = float(found.read.mass[0]), found.read.mass_sd, found.asked[0]
+    size, doubt = facts.size, _DOUBT * mass_sd
+    if "count" in facts.mechanisms:
+        variance = count_sd(facts, "count") ** 2
+        size += variance / (variance + mass_sd**2) * (mass - size)
+    count = max(float(np.clip(size, mass - doubt, mass + doubt)), 1.0)
     noise = float(found.read.sums_sd[0] / count) ** 2
     mean, weight = origin + found.read.sums[0] / count, max(float(found.weight[0]), 1.0)
     return MeanOfRows(mean, origin, noise, count, weight, found.read)

@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from ..geometry.cells import STRETCH, NestedCells
 from ..queries.cells import DisjointCounts, NestedDivision
-from .clustering import TUNED, KMeansMethod, PrivateClusters, WeightedPoints, rescaled
+from .clustering import TUNED, KMeansMethod, PrivateClusters, WeightedPoints, count_sd, rescaled
 from .noisy_means import few_on_line, lloyd, nearest
 from .noisy_trees import least_squares, nonnegative
 
@@ -39,7 +39,7 @@ class LowMethod(KMeansMethod):
         """
         # a grid with about one cell for so many people as stand out of the noise
         d = facts.n_features
-        signal = facts.size * math.sqrt(2.0) / _sd(facts, 0)
+        signal = facts.size * math.sqrt(2.0) / count_sd(facts, _name(0))
         beside = math.log2(STRETCH) if d > 1 else 0.0  # where no row is; a line loses little there
         level = round(math.log2(max(signal / _scales(d)[0], 2.0)) / d + beside)
         most = TUNED.first_halvings[d - 1]
@@ -187,17 +187,19 @@ class SeenPoints(WeightedPoints):
         """Whether clusters of points hold more than noise, by the most precise pass for each.
 
         Few large cells are known better than all of their parts: cells of one cluster alone count
-        as a whole, the others by their parts.
+        as a whole, the others by their parts. Noise rarely comes to a share of the rows, so what
+        holds that share needs fewer deviations than the largest of all empty cells has.
         """
         found = np.zeros(len(masses), dtype=bool)
-        parts = self.seen[-1][1]
+        parts, enough = self.seen[-1][1], TUNED.group_share * float(self.masses.sum())
         for cell, variance, sds in self.seen:
             _, first, place = np.unique(cell, return_index=True, return_inverse=True)
             whole = np.bincount(place, label != label[first][place]) == 0
             own, split = first[whole], ~whole[place]
             counted = np.r_[label[own], label[split]], np.r_[variance[own], parts[split]]
             square = np.bincount(*counted, len(masses))
-            found |= (square > 0) & (masses > sds * np.sqrt(square))
+            needed = np.where(masses > enough, min(sds, TUNED.group_sds), sds)
+            found |= (square > 0) & (masses > needed * np.sqrt(square))
         return found
 
 
@@ -210,19 +212,10 @@ def _scales(d):
     return TUNED.line_scales if d == 1 else TUNED.look_scales
 
 
-def _sd(facts, i):
-    """Return the standard deviation of the noise of a count in a look, in people."""
-    mechanism = facts.mechanisms[_name(i)]
-    changed = 1.0 if facts.relation == "add_remove" else 2.0
-    if mechanism.is_gaussian:
-        return math.sqrt(changed) / mechanism.mu
-    return math.sqrt(2.0) * changed / mechanism.epsilon
-
-
 def _cuts(facts, i, masses, spread):
     """Number of times to halve the axes of each cell before pass `i`."""
     d = facts.n_features
-    scale = _scales(d)[i] * _sd(facts, i) / math.sqrt(2.0)
+    scale = _scales(d)[i] * count_sd(facts, _name(i)) / math.sqrt(2.0)
     scale = max(scale, masses.sum() / TUNED.most_cells)
     cuts = np.rint(np.log2(np.maximum(masses / scale, 1.0)) / d).astype(np.int64)
     cuts = np.minimum(cuts, TUNED.most_halvings[d - 1])

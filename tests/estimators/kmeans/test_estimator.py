@@ -221,6 +221,27 @@ def test_a_hopeless_fit_loses_nothing_to_one_mean(n_rows, n_features, epsilon, d
     assert ours < 1.02 * np.median(costs(X, 1, 5, init=middle, max_iter=1, **settings))
 
 
+@every("delta", [0.0, 1e-6])
+def test_a_noisy_size_is_averaged_with_the_mass_of_the_moments(delta):
+    settings = {"epsilon": 0.3, "delta": delta, "n_hint": None}
+    for seed in range(3):
+        kmeans = kmeans_for(blobs(300, 6)[0], random_state=seed, **settings)
+        recording = record_fit(kmeans, {"X": blobs(300, 6)[0]})
+        steps = {each.released.name: each.released for each in recording.records}
+        told = [
+            (steps[name].values[0][0], steps[name].noise_sd[0]) for name in ("count", "moments")
+        ]
+        sizes, sds = np.array(told).T
+        found = recording.fitted.cluster_weights_.sum()
+        assert found == pytest.approx(np.average(sizes, weights=sds**-2.0), rel=5e-3)
+
+
+def test_where_nearly_all_is_for_the_mean_its_sum_gets_it():
+    plan = plan_of(20, n_hint=300, epsilon=0.1, delta=1e-6)
+    assert plan.shares["moments"] > 0.95
+    assert plan.parts[1] / np.linalg.norm(plan.parts) > 0.98
+
+
 SHAPES = {"blob": 0.03, "spread": 0.1, "spike": 0.0}
 
 

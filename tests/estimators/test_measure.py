@@ -67,6 +67,12 @@ def test_every_domain(domain, depth):
     assert model.domain_ == domain
 
 
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 10, 26, 27, 50])
+@every("bounds", [(0, 1), None])
+def test_every_number_of_features(d, bounds):
+    check_measure(fit(cluster(200, d), bounds=bounds), d)
+
+
 def test_depth_zero_is_one_cell():
     model = fit(cluster(500), 5.0, depth=0)
     assert model.support_.tolist() == [[0.5, 0.5]]

@@ -282,6 +282,14 @@ class TestMeasures:
             inside = ((display.low < point) & (point < display.high)).all(axis=1)
             assert inside.sum() == 1 and display.weights[inside][0] == weight
 
+    def test_one_feature_is_drawn_as_a_density(self):
+        model = measure(1)
+        heights, edges, _ = MeasureDisplay.from_estimator(model).cells_.get_data()
+        masses = heights * np.diff(edges)
+        assert masses.sum() == pytest.approx(1.0)
+        expected = np.histogram(model.support_[:, 0], edges, weights=model.weights_)[0]
+        np.testing.assert_allclose(np.cumsum(masses), np.cumsum(expected), atol=0.02)
+
     def test_rows_and_release_have_one_scale_and_balls_their_box(self):
         display = MeasureDisplay.from_comparison(measure(), X[:, :2])
         assert display.axes_[0].collections[0].norm is display.cells_.norm
@@ -316,6 +324,13 @@ class TestHeatmaps:
             assert np.isnan(picture[:, :shore]).all() and np.isfinite(picture[:, shore:]).all()
             assert np.isfinite(image.norm.vmax)
         assert np.nanargmax(display.heatmap) % 32 in range(8, 13)
+
+
+def test_centers_that_are_images_are_ordered_by_size():
+    kmeans = PrivateKMeans(5, epsilon=10.0, delta=1e-6, **SETTINGS).fit(np.tile(X, 2))
+    display = ClusterDisplay.from_estimator(kmeans, image_shape=(2, 3))
+    titles = [float(axes.get_title()) for axes in display.axes_]
+    assert len(titles) == 5 and titles == sorted(titles, reverse=True)
 
 
 def test_slices_are_those_of_the_release_and_chosen_by_public_rows(fitted):

@@ -282,14 +282,20 @@ class PrivateSearchCV(
 
             if (best := best_of(candidates.trial.law, attempt, noise)) is None:
                 raise RuntimeError(_FAILED)
-            self.best_score_, self.best_params_, fitted = best
-            self.privacy_, self._seeded = self._as_searched(plan), noise.seeded
-            fitted.privacy_ = self.privacy_  # the best of them is as private as the search
+            score, params, fitted = best
+            plan = self._as_searched(plan)
+            fitted.privacy_ = plan  # the best of them is as private as the search
             told = candidates.payer, candidates.trial, rows.n_features, rows.names
-            self.best_score_stderr_ = candidates.kind.stderr(*told)
             fitted.set_params(accountant=self.accountant, **candidates.speech)
-            self.best_estimator_ = candidates.parts.whole(public, fitted)
-            self.n_features_in_ = (names if public is None else public).n_features_in_
+            vars(self).update(  # in one step: an interrupt leaves an earlier search or this one
+                best_score_=score,
+                best_params_=params,
+                best_score_stderr_=candidates.kind.stderr(*told),
+                best_estimator_=candidates.parts.whole(public, fitted),
+                privacy_=plan,
+                _seeded=noise.seeded,
+                n_features_in_=(names if public is None else public).n_features_in_,
+            )
         return self
 
     def privacy_plan(self, n_features: int) -> Plan:

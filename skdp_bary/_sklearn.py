@@ -168,6 +168,17 @@ def called_by_a_union():
     )
 
 
+def rows_among_callers():
+    """Return what fits of libraries and of this package among the callers were given as rows."""
+    return [
+        frame.f_locals["X"]
+        for module, frame in _frames(sys._getframe(1))
+        if module.startswith((*_LIBRARIES, f"{__package__}."))
+        and frame.f_code.co_name in _PIPELINE_FITS
+        and "X" in frame.f_locals
+    ]
+
+
 def _searches():
     return (f for module, f in _frames(sys._getframe(1)) if module.startswith(_SEARCHES))
 

@@ -194,7 +194,8 @@ def exact_values(values):
     """Return an array of a pandas, polars or Arrow column in which every value is as it was given.
 
     Where one value is missing, these libraries make floats of all integers, and those beyond 2**53
-    become others: such a column is returned as objects. Text that is not UTF-8 is rejected.
+    become others; where none is, text of numpy's own kind, without the NULs at its end. Such a
+    column is returned as objects. Text that is not UTF-8 is rejected.
     """
     return unquoted(_as_given, values)
 
@@ -209,7 +210,7 @@ def _as_given(values):
         plain = np.asarray(values)
         declared = str(getattr(values, "type", None) or values.dtype).lower()
         made_floats = plain.dtype.kind == "f" and declared not in _FLOAT_TYPES
-        return as_array_of_objects(told()) if made_floats else plain
+        return as_array_of_objects(told()) if made_floats or plain.dtype.kind in "SU" else plain
     codes = getattr(getattr(values, "cat", values), "codes", None)  # a column, index or plain array
     if codes is not None:
         kinds = [*getattr(values, "cat", values).categories, None]

@@ -44,6 +44,7 @@ from skdp_bary.queries.classes import (
 from skdp_bary.queries.clusters import ClippedMeans, ClusterMoments, TotalSpread, digits_of
 from skdp_bary.queries.frames import Frame, FrameDistances, Gram, Histogram
 from skdp_bary.queries.maps import (
+    Clipped,
     FeaturesOf,
     HitCount,
     InCells,
@@ -576,6 +577,7 @@ def _mapped_worlds():
 
     yield World("line", lambda u, p: Mapped(_column(1.5), of(u)), line)
     yield World("line", lambda u, p: InWidths(box, of(u, (0.25, 0.5, 1.0))), line)
+    yield World("line", lambda u, p: Clipped(box, of(u)), line)
     yield World("line", lambda u, p: InCells(edges, ColumnHistograms((3,), None, u, p)), line)
     yield World("line", lambda u, p: RowMapped(np.sinh, of(u)), line)
     yield World("line", lambda u, p: FeaturesOf(maps, _column(1.0), of(u)), line)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..exceptions import check_integer
-from ..queries.maps import Mapped
+from ..queries.maps import Mapped, about_clipped_rows
 from ..queries.power_cells import CellSpreads
 from ..queries.sizes import DistanceHistogram, Moments, symmetric
 from ..transport.measures import DiscreteMeasure
@@ -66,6 +66,7 @@ class SubspaceMethod(BarycenterMethod):
             "lift": TUNED.lift_share,
         }
 
+    @about_clipped_rows
     def questions(self, setting, facts):
         """Ask for a subspace, for models in it, and for what leads from them to the rows."""
         centers = yield from first_means(setting, facts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ from ..parameters import (
 from ..privacy.mechanisms import gaussian_mu
 from ..privacy.noise import public_generator
 from ..privacy.spending import SharedBudget
-from ..queries.maps import in_widths
+from ..queries.maps import Clipped, InWidths, about_images
 from ..rows.opening import warn
 from .base import BasePrivateEstimator
 from .facts import class_shares, named_or_found_classes, number_of_classes
@@ -356,10 +357,10 @@ class PrivateGenerator(BasePrivateEstimator):
         setting = self._method_setting(facts.n_features, facts.n_classes, facts.size)
         box = facts.domain
         if not self._counts_in_widths(box):
-            return (yield from questions(setting, facts))
+            return (yield from about_images(partial(Clipped, box), questions(setting, facts)))
         unit = Box(np.zeros(facts.n_features), np.ones(facts.n_features))
         scaled = questions(setting, replace(facts, domain=unit))
-        mixture, prior = yield from in_widths(box, scaled)
+        mixture, prior = yield from about_images(partial(InWidths, box), scaled)
         return mixture.stretched(box), prior
 
     def _counts_in_widths(self, domain):

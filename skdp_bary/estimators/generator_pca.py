@@ -16,6 +16,7 @@ from ..geometry.domains import Ball
 from ..geometry.linear_maps import MatrixMap
 from ..parameters import MOST_FEATURES, PRIVACY_RULES, Integer, Number
 from ..privacy.spending import SharedBudget
+from ..queries.maps import about_clipped_rows
 from ..values import rows_of_width
 from .base import BasePrivateEstimator
 from .generator_mixture import TUNED
@@ -198,6 +199,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
     def _setting(self, n_features):
         return GeneratorSetting(n_features, 1, None, 0.0, 1, covariance_type="tied")
 
+    @about_clipped_rows
     def _questions(self, facts):
         setting = self._setting(facts.n_features)
         moments = yield from class_moments(setting, facts)

@@ -16,7 +16,7 @@ from ..geometry.domains import Box
 from ..parameters import PRIVACY_RULES, Number
 from ..privacy.spending import SharedBudget
 from ..queries.classes import ColumnHistograms
-from ..queries.maps import InCells
+from ..queries.maps import InCells, about_clipped_rows
 from ..values import rows_of_width
 from .base import BasePrivateEstimator
 
@@ -177,6 +177,7 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
         share = TUNED.window
         return {"place": share, "window": share, "spread": 1.0 - 2.0 * share}
 
+    @about_clipped_rows
     def _questions(self, facts):
         low, high = facts.domain.low, facts.domain.high
         for step in ("place", "window"):

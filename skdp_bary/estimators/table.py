@@ -109,7 +109,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     mixture_ : TableMixture
         The components.
     total_ : float
-        Number of rows, or of people, with noise.
+        Number of rows, or of people, with noise; where that is mostly noise, a public floor.
     pairs_ : list of tuple
         The pairs of columns that were measured, by name or place.
     schema_ : Schema

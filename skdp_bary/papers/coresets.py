@@ -38,6 +38,7 @@ from ..geometry.bounds import Bounds
 from ..geometry.linear_maps import barycenter_dimension
 from ..parameters import MOST_STEPS, Points
 from ..privacy.spending import SharedBudget
+from ..queries.maps import about_clipped_rows
 from ..queries.power_cells import CellSpreads
 from ..transport import DiscreteMeasure
 from .subsampling import SubsampledBarycenter
@@ -117,6 +118,7 @@ class PerturbationMethod(BarycenterMethod):
         each = (1.0 - sum(start.values())) / rounds
         return start | {f"round_{place}": each for place in range(1, rounds + 1)}
 
+    @about_clipped_rows
     def questions(self, setting, facts):
         """Ask for the trees, and round by round about the cells of the latest guess."""
         guess = yield from self.start(setting, facts)

@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 
 import numpy as np
 
@@ -107,15 +107,53 @@ class InWidths(MappedRows):
         return replace(chunk, X=X)
 
 
-def in_widths(box, questions):
-    """Hold a conversation about rows in the widths of a box, and return what it returns."""
+@dataclass(frozen=True, eq=False)
+class Clipped(MappedRows):
+    """Asks a query about rows that are moved into a domain, for queries that know none.
+
+    Parameters
+    ----------
+    domain : Domain
+        Public or released.
+    query : Query
+        About rows of the domain.
+    """
+
+    domain: Domain
+    query: Query
+
+    def image(self, chunk):
+        """Return the chunk with clipped rows."""
+        return replace(chunk, X=self.domain.clip(chunk.X))
+
+
+def about_images(image_of, questions):
+    """Hold a conversation about images of the rows, and return what it returns.
+
+    Parameters
+    ----------
+    image_of : callable
+        Makes of a query the one that asks it about images, as ``partial(Clipped, domain)``.
+    questions : generator
+        Yields names and queries, and is sent what is released.
+    """
     released = None
     while True:
         try:
             name, query = questions.send(released)
         except StopIteration as done:
             return done.value
-        released = yield name, InWidths(box, query)
+        released = yield name, image_of(query)
+
+
+def about_clipped_rows(questions):
+    """Decorate a conversation whose queries know no domain; facts are its last argument."""
+
+    @wraps(questions)
+    def ask(*given):
+        return about_images(partial(Clipped, given[-1].domain), questions(*given))
+
+    return ask
 
 
 # A query about what a public function makes of every row.
@@ -218,7 +256,9 @@ class RowFeatures:
         shape = (len(X), len(self.center))
         try:
             features = raw_features(self, X, view)
-        except Exception:
+        except KeyboardInterrupt:  # of whoever waits
+            raise
+        except BaseException:  # SystemExit of one row would tell of it, before any charge
             features = None
         if features is not None and features.shape == shape:
             return features

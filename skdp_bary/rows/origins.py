@@ -18,6 +18,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from .._sklearn import rows_among_callers
+
 _OUR_REFERENCES = 3  # to what is looked at in a dictionary: without others it is gone
 _MAX_WORK = 10_000  # of numpy, in telling whether two layouts have a byte in common
 _MAX_LAYOUTS = 20_000  # pairs of them that are told; of more it is taken that they have
@@ -170,12 +172,15 @@ def _meet(one, other):
 def origin_of(X):
     """Place of the rows of a source, as given to ``fit``; none of them is read.
 
+    Rows that a pipeline was given count too: what reaches its private step may be made of them.
+
     Parameters
     ----------
     X : object
     """
     origin = Origin()
-    _add(origin, X)
+    for rows in {id(rows): rows for rows in (X, *rows_among_callers())}.values():
+        _add(origin, rows)
     _add_mapped_files(origin)
     if getattr(type(X), "__weakrefoffset__", 0):
         origin.given = weakref.ref(X)

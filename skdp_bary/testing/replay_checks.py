@@ -13,7 +13,7 @@ from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ANY
 from ..queries.classes import ByClass
 from ..queries.clusters import ClusterQuery
 from ..queries.frames import Gram
-from ..queries.maps import FeaturesOf
+from ..queries.maps import Clipped, FeaturesOf
 from ..queries.meetings import MeetingsQuery, PairLaw
 from ..queries.networks import ClippedGradients, PredictedClasses
 from ..queries.power_cells import CellGrams
@@ -156,7 +156,7 @@ def _asked(record):
     rows that hurt most, so less is asked of them.
     """
     question = record.query
-    question = question.query if isinstance(question, FeaturesOf) else question
+    question = question.query if isinstance(question, (Clipped, FeaturesOf)) else question
     question = question.queries[0] if isinstance(question, ByClass) else question
     if isinstance(question, PairLaw):
         return _TIGHT_LAW
@@ -277,6 +277,11 @@ def worst_pairs(estimator, kind, query):
 def worst_rows(query):
     """Return rows at which a question is most sensitive, each with the part that it belongs to."""
     return []
+
+
+@worst_rows.register
+def _(query: Clipped):
+    return [(query.domain.clip(row[None])[0], part) for row, part in worst_rows(query.query)]
 
 
 @worst_rows.register

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import polars
 import pyarrow
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
 
-from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary import BudgetAccountant, DomainScaler, PrivateKMeans, PrivateMeasure, RowByRow
 from skdp_bary.exceptions import LeakError
 
 from .promises import Promise, Trial, repeated
@@ -40,7 +42,7 @@ def give_rows_to_two_parts(rng):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    measure.set_params(method="haar").fit(view)
+                    _around(rng, measure.set_params(method="haar"), view).fit(view)
                 charged += 1
             except LeakError:
                 pass
@@ -82,6 +84,20 @@ def _recut(rng, root):
     view = view[_cut(rng, len(view)) if len(view) > 1 else slice(None)]
     view = view[:, int(rng.integers(0, view.shape[1])) :: int(rng.integers(1, 4))]
     return view[::-1] if rng.random() < 0.3 else view.T if rng.random() < 0.2 else view
+
+
+def _around(rng, measure, view):
+    """Return a private step, or at times what makes other rows for it of those that it is given."""
+    if not isinstance(view, np.ndarray) or rng.random() < 0.5:
+        return measure
+    step = PrivateKMeans(1, epsilon=1.0, bounds=(0, 1), n_hint=9, accountant=measure.accountant)
+    steps = (
+        RowByRow(step),
+        make_pipeline(DomainScaler((0, 1)), step),
+        make_pipeline("passthrough", RowByRow(step)),
+        ColumnTransformer([("both", RowByRow(step), [0, 1])]),
+    )
+    return steps[rng.integers(len(steps))]
 
 
 def _cut(rng, n_rows=_N_ROWS):

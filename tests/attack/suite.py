@@ -22,11 +22,13 @@ from . import (
     receipts,
     sensitivity,
     streams,
+    texts,
 )
 from .runner import merged, run_attacks
 
 _ALL = (
     *(sensitivity.PROMISE, held.PROMISE, streams.PROMISE, borrowed.ENUMERATION, containers.PROMISE),
+    texts.PROMISE,
     *(borrowed.READERS, borrowed.PUBLIC_STEPS, borrowed.ODD_ROWS, ids.PROMISE, borrowed.QUIET),
     *(borrowed.PARAMETERS, borrowed.ODD_TYPES, parts.PROMISE, races.PROMISE),
     *(compositions.PROMISE, killings.PROMISE, ledger_files.PROMISE, receipts.PROMISE),

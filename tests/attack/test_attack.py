@@ -33,6 +33,7 @@ from tests.attack import (
     races,
     receipts,
     streams,
+    texts,
 )
 from tests.attack.neighbors import Neighbors
 from tests.attack.promises import Promise, Trial, repeated
@@ -155,6 +156,14 @@ PLANTED = {
     "bytes of two layouts are not compared": (
         *(trials(parts.give_views_to_two_parts), 100, TWICE),
         (home("Origin"), "_share_bytes", lambda one, other: False),
+    ),
+    "rows made of others are other rows": (
+        *(trials(parts.give_rows_to_two_parts), 200, TWICE),
+        (home("Origin"), "rows_among_callers", list),
+    ),
+    "text of polars loses its end": (
+        *(texts.PROMISE.attack, 60, "polars"),
+        (home("_as_given"), "as_array_of_objects", np.array),
     ),
     "ids of two kinds are counted": (
         *(ids.PROMISE.attack, 100, "are counted"),

@@ -18,12 +18,20 @@ import pyarrow
 import pytest
 import xarray
 from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion
+from sklearn.pipeline import FeatureUnion, make_pipeline
 
-from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure, PrivateWassersteinBarycenter
+from skdp_bary import (
+    BudgetAccountant,
+    DomainScaler,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivateWassersteinBarycenter,
+    RowByRow,
+)
 from skdp_bary.exceptions import BudgetError, LeakError
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
+from tests.cases import every
 from tests.world import home, origin_of
 
 _same_rows = home("_SEEN")
@@ -82,6 +90,17 @@ def test_columns_and_searches_of_the_same_rows_are_seen(budget, X):
     search = PrivateSearchCV(inner, {"n_init": [1]}, mean_trials=2, accountant=budget.part("b"))
     with pytest.raises(LeakError):
         search.fit(X)
+
+
+@every("wrapped", [RowByRow, lambda step: make_pipeline(DomainScaler((0, 1)), step)])
+@every("first", [True, False])
+def test_rows_that_a_step_makes_of_others_are_the_others(wrapped, first, X):
+    budget = BudgetAccountant(2.0)
+    steps = [measure(budget.part("a")), wrapped(clusters(budget.part("b")))]
+    steps[first].fit(X)
+    with pytest.raises(LeakError):
+        steps[not first].fit(X)
+    steps[not first].fit(X.copy())
 
 
 def test_other_rows_are_not(budget, X):

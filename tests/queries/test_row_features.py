@@ -100,15 +100,16 @@ def test_features_that_are_no_numbers_count_as_the_center(bad):
     assert found[X[:, 0] < 0.0].any(axis=1).all()
 
 
+@every("error", [ValueError, SystemExit, GeneratorExit])
 @every("block_rows", [1, 4])
 @every("name", ["row_map", "views", "extract"])
-def test_private_rows_that_a_map_fails_on_count_as_the_center(name, block_rows):
+def test_private_rows_that_a_map_fails_on_count_as_the_center(name, block_rows, error):
     """An error or a warning would answer a question about one row, and may quote it."""
 
     def failing(rows, *draws):
         if (rows[:, 0] > 1.0).any():
             warnings.warn(f"odd {rows}", UserWarning, stacklevel=1)
-            raise ValueError(f"cannot read {rows}")
+            raise error(f"cannot read {rows}")
         return rows
 
     maps = features(**{"views": jittered, name: failing}, block_rows=block_rows)
@@ -118,7 +119,7 @@ def test_private_rows_that_a_map_fails_on_count_as_the_center(name, block_rows):
         found = maps.integers(X, view)
     assert bad.any() and not found[bad].any()
     np.testing.assert_array_equal(found[~bad], maps.integers(X[~bad], view))
-    with pytest.raises(ValueError, match="cannot read"), pytest.warns(UserWarning):
+    with pytest.raises(error, match="cannot read"), pytest.warns(UserWarning):
         maps.public(X, view)
 
 

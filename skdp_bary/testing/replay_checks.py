@@ -38,6 +38,7 @@ from .one_fit import differing_paths
 _TIGHT = 0.9
 _TIGHT_IN_PARTS = 0.33
 _TIGHT_MOMENTS = 0.6  # under Laplace noise every block is at its worst, which no pair has at once
+_TIGHT_CLIPPED = 0.45
 _TIGHT_LAW = 0.5  # not all that moves a covariance makes its norm larger
 _TIGHT_ON_SLICES = 0.75  # some slices see any two rows in one cell, or on one wave
 
@@ -150,17 +151,23 @@ def _try_pairs(candidate, kind):
 
 
 def _asked(record):
+    """Share of a stated sensitivity that some pair has to reach at a release."""
+    return _share_asked(record.query, record.released.mechanism.is_pure)
+
+
+def _share_asked(question, is_pure):
     """Share of a stated sensitivity that some pair has to reach.
 
     Questions about released parts are as sensitive as stated only where the part has room for the
     rows that hurt most, so less is asked of them.
     """
-    question = record.query
-    question = question.query if isinstance(question, (Clipped, FeaturesOf)) else question
+    if isinstance(question, Clipped):  # no row is as far out as one that is not clipped
+        return min(_TIGHT_CLIPPED, _share_asked(question.query, is_pure))
+    question = question.query if isinstance(question, FeaturesOf) else question
     question = question.queries[0] if isinstance(question, ByClass) else question
     if isinstance(question, PairLaw):
         return _TIGHT_LAW
-    if isinstance(question, Moments) and record.released.mechanism.is_pure:
+    if isinstance(question, Moments) and is_pure:
         return _TIGHT_MOMENTS
     if isinstance(question, (ClusterQuery, Gram)):
         return _TIGHT_IN_PARTS

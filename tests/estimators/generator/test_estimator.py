@@ -132,7 +132,7 @@ def test_images_are_smooth_and_dark_pixels_stay_dark():
 def test_without_a_seed_no_later_step_draws_the_cells_again(data):
     X, y = data
     record = record_fit(make(n_components=3), {"X": X, "y": y})
-    steps = {r.released.name: r.query for r in record.records}
+    steps = {r.released.name: r.query.query for r in record.records}  # about clipped rows
     axes = steps["cells_1"].queries[0].frame.axes.kept
     for code in (0, 1):
         last = steps["cells_3"].queries[code].used_centers

@@ -38,7 +38,6 @@ from .one_fit import differing_paths
 _TIGHT = 0.9
 _TIGHT_IN_PARTS = 0.33
 _TIGHT_MOMENTS = 0.6  # under Laplace noise every block is at its worst, which no pair has at once
-_TIGHT_CLIPPED = 0.45
 _TIGHT_LAW = 0.5  # not all that moves a covariance makes its norm larger
 _TIGHT_ON_SLICES = 0.75  # some slices see any two rows in one cell, or on one wave
 
@@ -162,7 +161,7 @@ def _share_asked(question, is_pure):
     rows that hurt most, so less is asked of them.
     """
     if isinstance(question, Clipped):  # no row is as far out as one that is not clipped
-        return min(_TIGHT_CLIPPED, _share_asked(question.query, is_pure))
+        return min(_TIGHT_IN_PARTS, _share_asked(question.query, is_pure))
     question = question.query if isinstance(question, FeaturesOf) else question
     question = question.queries[0] if isinstance(question, ByClass) else question
     if isinstance(question, PairLaw):

@@ -118,8 +118,15 @@ def privacy_utility_curve(
         raise ValueError("epsilons must name at least one epsilon, got none.")
     own = scorer is None and not hasattr(estimator, "score")
     told = scorer == "accuracy" and y is not None
-    if (own or told) and (kind := score_of(estimator, scorer)):
-        scorer = kind.on_rows
+    judge = getattr(score_of(estimator, scorer), "on_rows", None) if own or told else None
+    if judge is not None:
+        scorer = judge
+    elif own:  # distances from points, for one, are known of no others' transform
+        raise TypeError(
+            f"scorer must be given for {type(estimator).__name__}, which has no score, got None. "
+            "Pass a function of the fitted estimator and the rows, as in "
+            "scorer=lambda fitted, X: -fitted.transform(X).min(axis=1).mean()."
+        )
     elif isinstance(scorer, str) and not hasattr(estimator, "predict"):
         raise TypeError(
             f"scorer={scorer!r} needs an estimator with predict, or 'accuracy' a PrivateGenerator "

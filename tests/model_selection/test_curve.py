@@ -2,11 +2,29 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from skdp_bary import BudgetAccountant, PrivateGenerator, PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.model_selection import privacy_utility_curve
 from tests.cases import every
+
+
+class Points(BaseEstimator):
+    """Points of someone else, which tell labels and distances but no score."""
+
+    def __init__(self, epsilon=1.0, accountant=None):
+        self.epsilon = epsilon
+        self.accountant = accountant
+
+    def fit(self, X, y=None):
+        return self
+
+    def predict(self, X):
+        return np.argmin(self.transform(X), axis=1)
+
+    def transform(self, X):
+        return np.abs(np.asarray(X)[:, :1] - [0.2, 0.8])
 
 
 @pytest.mark.filterwarnings("ignore:About 300 persons")
@@ -55,3 +73,13 @@ def test_generators_are_scored_by_what_they_teach():
     )
     assert curve.scores.min() >= 0 and curve.scores[1].min() > 0.95
     assert curve.scores[0].mean() < curve.scores[1].mean()
+
+
+@pytest.mark.filterwarnings("ignore:A privacy-utility curve")
+def test_an_estimator_without_a_score_is_told_to_bring_one():
+    X = np.linspace(0.0, 1.0, 11)[:, None]
+    with pytest.raises(TypeError, match="scorer must be given for Points") as refused:
+        privacy_utility_curve(Points(), X, epsilons=[1.0])
+    typed = str(refused.value).rsplit("scorer=", 1)[1].removesuffix(".")
+    told = {"scorer": eval(typed), "n_repeats": 1}
+    assert privacy_utility_curve(Points(), X, epsilons=[1.0], **told).scores.max() < 0

@@ -139,7 +139,7 @@ class PrivateKMeans(
 
     delta : float, default=0.0
         Failure probability of the guarantee. 0 means pure privacy, with Laplace noise, as good as
-        any with up to about ten features; a positive value (much smaller than one over the number
+        any with up to three features; a positive value (much smaller than one over the number
         of people) means Gaussian noise.
 
     bounds : (low, high), Box, Ball, Mask or None, default=None

@@ -283,9 +283,28 @@ def given_sizes(n_min, n_classes):
 
 def size_shares(estimator, n_classes, share=TUNED.sizes_share):
     """Return the step that estimates sizes of classes, where they are private and not given."""
-    given, relation = given_sizes(estimator.n_min, n_classes), estimator._relation()
-    private = relation == ADD_REMOVE or (relation == REPLACE_ANY and n_classes > 1)
-    return {"sizes": share} if private and given is None else {}
+    given = given_sizes(estimator.n_min, n_classes)
+    return {"sizes": share} if _are_private(estimator, n_classes) and given is None else {}
+
+
+def _are_private(estimator, n_classes):
+    """Whether neighbors have classes of other sizes."""
+    relation = estimator._relation()
+    return relation == ADD_REMOVE or (relation == REPLACE_ANY and n_classes > 1)
+
+
+def expected_size(estimator, n_classes, plan, sds=TUNED.size_sds):
+    """Return about how many people noise will be made for, by public parameters, or None."""
+    given = given_sizes(estimator.n_min, n_classes)
+    hinted = estimator.n_hint and estimator.n_hint / n_classes
+    if given and (_are_private(estimator, n_classes) or not hinted):
+        return min(given)
+    for step in plan.steps if hinted else ():
+        if step.name == "sizes":
+            changes = ClassSizes(n_classes).sensitivity(plan.relation)
+            (scale,) = step.mechanism.scales(changes)
+            hinted = max(hinted - sds * step.mechanism.standard_deviation(scale), 1.0)
+    return hinted
 
 
 def require_sizes(estimator, facts):
@@ -314,9 +333,9 @@ def padded_sizes(estimator, facts, sds=TUNED.size_sds, most=MOST_PERSONS):
     return tuple(min(max(1, math.floor(size)), most) for size in lowered.tolist()), released
 
 
-def block_count(persons, facts, lattice):
+def block_count(persons, mechanism, lattice):
     """Return a number of blocks of a sketch that keeps their noise and their width in balance."""
-    balance = math.sqrt(persons * facts.mechanisms["sketch"].mu / (2.0 * lattice.norm))
+    balance = math.sqrt(persons * mechanism.mu / (2.0 * lattice.norm))
     return int(np.clip(round(balance), TUNED.fewest_quantiles, TUNED.most_quantiles))
 
 

@@ -14,6 +14,7 @@ from ..exceptions import Neighbors, RandomState, check_integer
 from ..geometry.bounds import Bounds, check_domain
 from ..geometry.lattices import public_directions, unit_slices
 from ..parameters import PRIVACY_RULES
+from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.noise import public_generator
 from ..privacy.spending import SharedBudget
 from ..queries.sizes import Moments, symmetric
@@ -23,7 +24,7 @@ from ..values import read_points, read_rows
 from .base import BasePrivateEstimator
 from .comparison import TUNED, SampleComparison, compare_distances
 from .noisy_means import positive_part
-from .notices import rounded_up
+from .notices import UNKNOWN_SIZE, rounded_up
 
 # PrivateDriftSketch: a release that can be compared with others at any later time.
 
@@ -131,6 +132,30 @@ class PrivateDriftSketch(BasePrivateEstimator):
     ) -> None:
         super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
         self.verbose = verbose
+
+    def privacy_advice(self, n_features: int) -> str:
+        """Return the standard deviation of the noise of a mean of waves, from public facts.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        if self.n_hint is None:
+            return UNKNOWN_SIZE
+        plan, any_box = self.privacy_plan(n_features), check_domain((-1.0, 1.0), n_features)
+        moments = _question(any_box, 1, plan.relation != ADD_REMOVE).query
+        mechanism = plan.steps[-1].mechanism
+        scales = mechanism.scales(moments.sensitivity(plan.relation), moments.weights())
+        noise = mechanism.standard_deviation(scales[1]) * moments.step / self.n_hint
+        told = (
+            f"A mean of waves gets noise of standard deviation about {noise:.2g}; above "
+            f"{_NOISY_MEAN:g} hardly any difference is told."
+        )
+        return " ".join(filter(None, (super().privacy_advice(n_features), told)))
 
     def test(
         self,

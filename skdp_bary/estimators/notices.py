@@ -235,6 +235,9 @@ def warn_of_hint(total, hint, n_clusters, epsilon):
         )
 
 
+UNKNOWN_SIZE = "Pass n_hint, a public number of people, to see how much noise there would be."
+
+
 def few_persons(size, n_classes, epsilon, known=""):
     """Return what is wrong with about as many people in a class as the noise of a count, or "".
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import Neighbors, RandomState
-from ..geometry.bounds import Bounds
+from ..geometry.bounds import Bounds, check_domain
 from ..geometry.lattices import DIRECTIONS, SliceLattice, direction_count, public_directions
 from ..parameters import PRIVACY_RULES, Integer, Integers, Labels, OneOf, Option, Points
 from ..privacy.spending import SharedBudget
@@ -20,8 +20,9 @@ from ..queries.slices import MOST_PERSONS
 from ..rows.persons import encode_labels
 from ..transport.measures import sliced_gradient
 from .base import BasePrivateEstimator
-from .comparison import TWO_SIDED
+from .comparison import TWO_SIDED, expected_size
 from .facts import named_classes, number_of_classes
+from .notices import UNKNOWN_SIZE
 from .sliced_methods import MOST_QUANTILES, ScalarMethod, SketchMethod, SlicedSketch, mean_sketch
 
 _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
@@ -205,6 +206,28 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.reference = reference
         self.classes = classes
         self.n_min = n_min
+
+    def privacy_advice(self, n_features: int) -> str:
+        """Return the standard deviation of the noise of distances, from public facts.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        advice : str
+        """
+        plan = self.privacy_plan(n_features)
+        persons = expected_size(self, self._known_classes(), plan)
+        told = UNKNOWN_SIZE
+        if persons and self.bounds is not None:
+            names = list(self.bounds) if isinstance(self.bounds, Mapping) else None
+            domain = check_domain(self.bounds, n_features, names)
+            told = self._methods[self.method].noise(self, domain, persons, plan)
+        elif persons:
+            told = "Pass bounds, to see how much noise there would be."
+        return " ".join(filter(None, (super().privacy_advice(n_features), told)))
 
     def cost(
         self, Y: ArrayLike | None = None, *, label: object = None, return_std: bool = False

@@ -32,6 +32,7 @@ class SlicedMethod:
 
     ``shares(estimator, n_features)`` returns the share of the budget of each step, by name and in
     order, or raises ValueError where the method cannot keep what the parameters ask for.
+    ``noise(estimator, domain, persons, plan)`` says how much noise a class of so many people gets.
     ``questions(estimator, facts)`` asks, and returns a SlicedRelease a class, in their order.
     """
 
@@ -42,6 +43,16 @@ class SlicedMethod:
         public, given or estimated.
         """
         require_sizes(estimator, facts)
+
+
+def _standard_deviation(query, plan):
+    """Return the standard deviation of the noise of a question's last block, of one unit a person.
+
+    It is that of the last step of a plan.
+    """
+    mechanism = plan.steps[-1].mechanism
+    scales = mechanism.scales(query.sensitivity(plan.relation), query.weights())
+    return mechanism.standard_deviation(scales[-1])
 
 
 class SlicedRelease:
@@ -87,6 +98,18 @@ class SketchMethod(SlicedMethod):
             )
         return size_shares(estimator, number_of_classes(estimator.classes)) | {"sketch": 1.0}
 
+    def noise(self, estimator, domain, persons, plan):
+        """Say it of a quantile, and of a distance that is many times as large."""
+        lattice, mechanism = estimator._lattice(domain), plan.steps[-1].mechanism
+        blocks = estimator.n_quantiles or block_count(persons, mechanism, lattice)
+        classes = number_of_classes(estimator.classes)
+        query = ProjectedQuantiles(lattice, None, classes, n_quantiles=blocks)
+        noise = _standard_deviation(query, plan) * lattice.step / persons
+        return (
+            f"A quantile gets noise of standard deviation about {noise:.2g}, a distance well above "
+            f"that about {noise / math.sqrt(math.prod(query.shape)):.2g}."
+        )
+
     def questions(self, estimator, facts):
         """Ask for sizes that are not known, then for the quantiles of every class."""
         n_min, _ = yield from padded_sizes(estimator, facts)
@@ -94,7 +117,7 @@ class SketchMethod(SlicedMethod):
         if n_quantiles is None:
             hinted = estimator.n_hint is not None or n_min is None
             persons = facts.size / facts.n_classes if hinted else min(n_min)
-            n_quantiles = block_count(persons, facts, lattice)
+            n_quantiles = block_count(persons, facts.mechanisms["sketch"], lattice)
         query = ProjectedQuantiles(lattice, n_min, facts.n_classes, facts.units, n_quantiles)
         released = yield "sketch", query
         values, unit = released.values[-1], released.noise_sd[-1] * lattice.step
@@ -252,6 +275,14 @@ class ScalarMethod(SlicedMethod):
             _most_persons(estimator, n_features, max(sizes), "n_min")
         return size_shares(estimator, n_classes) | {"cost": 1.0}
 
+    def noise(self, estimator, domain, persons, plan):
+        """Say it of the one number."""
+        classes, lattice = number_of_classes(estimator.classes), estimator._lattice(domain)
+        query = self._query(estimator, lattice, None, classes, 1)
+        noise = query.cost(_standard_deviation(query, plan), persons)
+        power = "squared distance" if estimator.p == 2 else "distance"
+        return f"The {power} gets noise of standard deviation about {noise:.2g}."
+
     def check(self, estimator, facts):
         """Sizes must be known, and small enough for one 64-bit number."""
         super().check(estimator, facts)
@@ -263,15 +294,19 @@ class ScalarMethod(SlicedMethod):
         most = _most_persons(estimator, facts.n_features)
         n_min, _ = yield from padded_sizes(estimator, facts, most=most)
         lattice, p = estimator._lattice(facts.domain), estimator.p
-        reference = public_reference(estimator.reference, facts.n_features)
-        reference = ProjectedQuantiles(lattice).public_histogram(reference)
-        query = ProjectedCost(lattice, n_min, facts.n_classes, facts.units, reference, p)
+        query = self._query(estimator, lattice, n_min, facts.n_classes, facts.units)
         released = yield "cost", query
         values, sd, columns = released.values[-1][:, 0], released.noise_sd[-1], lattice.directions
         return [
             SlicedCost(columns, float(query.cost(of, n)), float(query.cost(sd, n)), p)
             for of, n in zip(values, persons_counted(released, n_min, facts), strict=True)
         ]
+
+    def _query(self, estimator, lattice, *kind):
+        """Return the question for the cost of every class to the reference."""
+        reference = public_reference(estimator.reference, lattice.domain.n_features)
+        reference = ProjectedQuantiles(lattice).public_histogram(reference)
+        return ProjectedCost(lattice, *kind, reference, estimator.p)
 
 
 @dataclass(frozen=True, eq=False)

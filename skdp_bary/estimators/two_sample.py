@@ -26,7 +26,7 @@ from .comparison import (
     MeanLaw,
     NoisyNumber,
     compare_means,
-    given_sizes,
+    expected_size,
     padded_sizes,
     persons_counted,
     public_reference,
@@ -35,6 +35,7 @@ from .comparison import (
     sizes_behind,
 )
 from .facts import named_or_found_classes
+from .notices import UNKNOWN_SIZE
 
 _USUAL = 0.3  # spread of rows on a slice, in units of the half domain, for the widest cells
 _SURE = 3.0  # of noise under which rows must look narrow for a warning
@@ -218,11 +219,11 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         advice : str
         """
         sides = 2 if self.reference is None else 1
-        given = given_sizes(self.n_min, sides)
-        known = self.n_hint and self.n_hint / sides if given is None else min(given)
+        plan = self.privacy_plan(n_features)
+        known = expected_size(self, sides, plan, TUNED.cohort_sds)
         if not known:
-            return "Pass n_hint, a public number of people, to see how much noise there would be."
-        mechanism = self.privacy_plan(n_features).steps[-1].mechanism
+            return UNKNOWN_SIZE
+        mechanism = plan.steps[-1].mechanism
         # one of n people moves the distance by sqrt(2) / n; who changes the cohort, both means
         moved = (
             math.sqrt(2.0) / known * (2 if self._relation() == REPLACE_ANY and sides == 2 else 1)

@@ -94,6 +94,7 @@ def test_intervals_hold_the_distance():
         {"n_min": 300, "delta": 1e-6},
         {"n_min": 300, "neighbors": "replace_any"},
         {"n_hint": 600, "neighbors": "replace_one"},
+        {"n_hint": 600, "epsilon": 2.0},
         {"n_min": 300, "reference": np.random.default_rng(5).random((40, 2))},
         {"n_min": [300, 400]},
     ],

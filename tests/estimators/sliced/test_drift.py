@@ -118,3 +118,11 @@ def test_a_sketch_of_so_few_that_noise_drowns_them_says_so():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PrivateDriftSketch(epsilon=0.05, bounds=(-4, 4)).fit(np.tile(X, (200, 1)))
+
+
+@every("given", [{}, {"neighbors": "replace_one"}, {"neighbors": "replace_any", "bounds": None}])
+def test_quotes_say_the_noise(given):
+    fitted = sketch(n_hint=2000, **given)
+    said = float(fitted.privacy_advice(2).split("about ")[1].split(";")[0])
+    assert said == pytest.approx(fitted.moments_.mean_sd, rel=0.1)
+    assert "Pass n_hint" in PrivateDriftSketch(bounds=(-1, 1)).privacy_advice(2)

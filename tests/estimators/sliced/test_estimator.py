@@ -1,11 +1,13 @@
 """The face of DPSlicedWasserstein: every method, on one release."""
 
 import pickle
+import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from skdp_bary import DPSlicedWasserstein
+from skdp_bary import BudgetAccountant, DPSlicedWasserstein
 from skdp_bary.geometry import Ball
 from tests.cases import every
 from tests.world import sliced_gradient
@@ -134,3 +136,39 @@ def test_distances_are_roots_of_costs(groups, p):
     assert error == (std if p == 1 else pytest.approx(std / (2 * distance), rel=0.02))
     near, error = make(p=p, epsilon=0.5).fit(X).distance(X, return_std=True)
     assert near >= 0 and error > 0
+
+
+REFERENCE = np.random.default_rng(5).random((40, 2))
+
+
+@every(
+    "given",
+    [
+        {"n_min": 300},
+        {"n_hint": 1000},
+        {"n_hint": 1000, "neighbors": "replace_one", "n_min": 300},
+        {"n_hint": 1000, "neighbors": "replace_any", "classes": ["a", "b"]},
+        {"n_min": [300, 400], "classes": ["a", "b"], "n_quantiles": 20, "p": 1},
+        {"n_min": 300, "bounds": {"x": (-1, 1), "y": (-2, 2)}, "directions": "iid"},
+        {"n_min": 300, "method": "scalar", "delta": 0.0, "reference": REFERENCE},
+        {"n_hint": 1000, "method": "scalar", "delta": 0.0, "reference": REFERENCE, "p": 1},
+    ],
+)
+def test_quotes_say_the_noise(groups, given):
+    sliced = make(**({"n_min": None, "epsilon": 50.0} | given))
+    relation = {"neighbors": given.get("neighbors", "add_remove")}
+    quote = str(BudgetAccountant(99.0, 1e-5, **relation).quote(sliced, 2))
+    said = [float(number.rstrip(".")) for number in re.findall(r"about ([0-9.e-]+)", quote)]
+    X, y = groups
+    sliced.fit(pd.DataFrame(X, columns=["x", "y"]), y)
+    assert said[0] == pytest.approx(sliced.noise_std_.max(), rel=0.06)
+    if len(said) > 1:
+        label = sliced.classes_[sliced.noise_std_.argmax()]
+        far = pd.DataFrame([[9.0, 9.0]], columns=["x", "y"])
+        distance, std = sliced.distance(far, label=label, return_std=True)
+        assert distance > said[0] and std == pytest.approx(said[1], rel=0.06)
+
+
+def test_quotes_ask_for_what_the_noise_depends_on():
+    assert "Pass n_hint, a public number" in make(n_min=None).privacy_advice(2)
+    assert "Pass bounds, to see" in make(bounds=None).privacy_advice(2)

@@ -47,6 +47,8 @@ class VersionWarning(UserWarning):
 
 # What is a number and what is text, and numbers of any type as plain ones of Python.
 
+BYTES = (bytes, bytearray, memoryview)  # types that numpy reads as numbers or as text
+
 
 def is_integer(value):
     """Whether a value is a whole number; truth values are none, and neither are durations."""
@@ -77,11 +79,6 @@ def plain(value):
         return int(value) if is_integer(value) else float(value)
     except OverflowError:  # a fraction beyond all floats, which no rule allows
         return value
-
-
-def is_bytes(value):
-    """Whether a value is of bytes, which numpy reads as numbers or as text."""
-    return isinstance(value, (bytes, bytearray, memoryview))
 
 
 def is_text(value):

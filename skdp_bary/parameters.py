@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .exceptions import for_example, is_bytes, is_integer, is_number, is_text, plain, shown
+from .exceptions import BYTES, for_example, is_integer, is_number, is_text, plain, shown
 from .geometry.bounds import ALLOWED, box_of, check_domain
 from .geometry.domains import Domain
 from .privacy.filters import DELTA_UNIT, LARGEST_EPSILON, LOSS_UNIT
@@ -500,7 +500,8 @@ def _is_listed(value):
 
 def _objects(value):
     """Return a value as numpy sees it, or None where it is no array of anything."""
-    if is_bytes(value) or (isinstance(value, (tuple, list)) and any(map(is_bytes, value))):
+    held = value if isinstance(value, (tuple, list)) else (value,)
+    if any(isinstance(one, BYTES) for one in held):
         return None
     try:
         return np.asarray(value)

@@ -127,9 +127,10 @@ def _unheard(share):
 
 def _chunks(source, parts, told=_unheard):
     """Yield all chunks of some parts, and tell which share of all parts has been read."""
+    n_parts = source.n_parts
     for part in parts:
         yield from source.read(part)
-        told((part + 1) / source.n_parts)
+        told((part + 1) / n_parts)
 
 
 def _count_parts(query, source, parts):

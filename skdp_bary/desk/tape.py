@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 _ACTIVE = ContextVar("skdp_bary_tape", default=None)
+active_tape = _ACTIVE.get  # of the current context, or None
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,6 @@ class Tape:
     def record(self, released, query, exact, sensitivity):
         """Append one release."""
         self.records.append(Record(released, query, exact, sensitivity))
-
-
-def active_tape():
-    """Return the tape of the current context, or None."""
-    return _ACTIVE.get()
 
 
 @contextmanager

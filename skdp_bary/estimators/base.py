@@ -28,15 +28,14 @@ from ..exceptions import (
     RandomState,
     ReadOnlyLedgerError,
     Rows,
-    as_charged,
     check_integer,
 )
 from ..geometry.bounds import Bounds, check_domain, in_words, width_of
 from ..parameters import PRIVACY_RULES, PlainParameters, check_parameters
 from ..privacy.entries import note_of
-from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE, DiscreteLaplace, RoundedGaussian
+from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE
 from ..privacy.noise import noise_generator
-from ..privacy.plans import UNLIMITED, Plan, Step, failure_advice, split_epsilon, split_mu
+from ..privacy.plans import UNLIMITED, Plan, failure_advice
 from ..privacy.quote import plans_to_come, told_of_a_pipeline
 from ..privacy.spending import SharedBudget
 from ..rows.opening import open_rows, unheard, warn
@@ -238,7 +237,7 @@ path, of shape (n_rows, n_features)
             names = BaseEstimator()
             rows = after.enter_context(closing(self._open(names, X, y, groups, sample_weight)))
             plan = self._plan(rows.n_features)
-            accountant, noise = self._budget(), noise_generator(self.random_state)
+            noise, accountant = noise_generator(self.random_state), self._budget()
             self._choose_rows(rows, plan, noise)
             facts = self._public_facts(plan, rows)
             if rows.names and self._recode() is None:  # no schema names the columns
@@ -256,8 +255,7 @@ path, of shape (n_rows, n_features)
             pay = partial(accountant.charge, plan, name, note=note, **terms)
             desk = Desk(rows, plan, noise, pay, Progress(name, self.verbose), accountant.covers)
             with desk.watched(), np.errstate(all="ignore"):  # callers may let numpy raise
-                facts = self._settle(desk, desk.answer(self._buy_facts(facts)))
-                result = desk.answer(self._questions(facts))
+                facts, result = desk.answer(self._conversation(desk, facts))
                 desk.close()
                 told = self._finished(facts, result)
             plan = self._as_searched(desk.plan) if nested else desk.plan
@@ -295,13 +293,7 @@ path, of shape (n_rows, n_features)
     def _plan(self, n_features):
         """Return the plan of parameters that have been checked."""
         shares = self._all_shares(n_features)
-        epsilon, delta = as_charged(self.epsilon, self.delta)
-        if delta == 0:
-            mechanism, amounts = DiscreteLaplace, split_epsilon(epsilon, shares)
-        else:
-            mechanism, amounts = RoundedGaussian, split_mu(epsilon, delta, shares)
-        steps = tuple(Step(name, mechanism(amounts[name])) for name in shares)
-        return Plan(self._relation(), epsilon, delta, steps)
+        return Plan.of(self._relation(), self.epsilon, self.delta, shares)
 
     def privacy_advice(self, n_features: int) -> str:
         """Warning that noise will dominate the release, from public facts, or "".
@@ -397,18 +389,18 @@ path, of shape (n_rows, n_features)
             size = rows.source.count_persons()
             if size == 0:
                 raise ValueError(_NOBODY.format(plan.relation))
-        facts = Facts(
+        mechanisms = {step.name: step.mechanism for step in plan.steps}
+        return Facts(
             relation=plan.relation,
             n_features=rows.n_features,
             classes=rows.classes,
-            units=1,
+            units=rows.units_for(size, min(each.amount for each in mechanisms.values())),
             total_public=mass_public and (one_class or plan.relation == REPLACE_ONE),
             mass_public=mass_public,
             domain=domain,
             size=size,
-            mechanisms={step.name: step.mechanism for step in plan.steps},
+            mechanisms=mechanisms,
         )
-        return replace(facts, units=rows.units_for(size, facts.least))
 
     def _finished(self, facts, result):
         """Set the fitted attributes; return a warning that the caller's filters made an error.
@@ -428,6 +420,8 @@ path, of shape (n_rows, n_features)
 
     def _before_charge(self, accountant, plan, facts, seeded, terms, nested=True):
         """Raise if the plan exceeds the budget, before any question is answered; issue warnings."""
+        # nothing is bought yet, so the size is public where it is known
+        persons = max(self._known_persons() or 0, facts.size or 0)
         later = plans_to_come(self, facts.n_features) if nested else []
         who = type(self).__name__
         if later:
@@ -447,8 +441,6 @@ path, of shape (n_rows, n_features)
             raise type(error)(f"{error} {told}".strip()) from None
         if nested:
             warn_of_leaking_steps()
-        # nothing is bought yet, so the size is public where it is known
-        persons = max(self._known_persons() or 0, facts.size or 0)
         doubts = failure_advice(plan.delta, persons), accountant.unit_advice(terms["unit"])
         bought = "scale" in self._bought_shares()
         for doubt in (seeded and _SEEDED, *doubts, bought and _BOUGHT):
@@ -469,8 +461,7 @@ path, of shape (n_rows, n_features)
         vars(actor).update(dict.fromkeys(self._effort, 1))
         actor.random_state = copy.deepcopy(self.random_state)  # whose state would move
         with unheard(), np.errstate(all="ignore"), suppress(Warning):  # as errors they follow a fit
-            facts = actor._settle(desk, desk.answer(actor._buy_facts(facts)))
-            result = desk.answer(actor._questions(facts))
+            facts, result = desk.answer(actor._conversation(desk, facts))
             desk.close()
             actor._finish(facts, result)
         if len(held) < _MOST_REHEARSED:
@@ -490,6 +481,11 @@ path, of shape (n_rows, n_features)
         except Exception:  # whatever the bytes of an object of others raise
             return object()
         return blake2b(told, digest_size=16).digest()
+
+    def _conversation(self, desk, facts):
+        """Estimate what public facts are missing, then run the steps: return facts and result."""
+        facts = self._settle(desk, (yield from self._buy_facts(facts)))
+        return facts, (yield from self._questions(facts))
 
     def _buy_facts(self, facts):
         """Estimate the size and the domain if they were not passed, and add them to the facts."""

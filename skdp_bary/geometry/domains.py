@@ -12,7 +12,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import Draws, Rows, check_real, is_bytes, is_number, shown
+from ..exceptions import BYTES, Draws, Rows, check_real, is_number, shown
 from .rowwise import (
     all_cells,
     as_rows,
@@ -41,6 +41,7 @@ class Domain(ABC):
     # both of shape (n_features,); a domain that is built sets them
     low: np.ndarray = property(attrgetter("_low"), doc="Lower corner of the bounding box.")
     high: np.ndarray = property(attrgetter("_high"), doc="Upper corner of the bounding box.")
+    n_features: int = property(attrgetter("_low.size"), doc="Number of coordinates of a row.")
 
     @abstractmethod
     def contains(self, X: Rows) -> np.ndarray:
@@ -78,11 +79,6 @@ class Domain(ABC):
         shape : tuple of int
             Number of cells along each feature.
         """
-
-    @property
-    def n_features(self) -> int:
-        """Number of coordinates of a row."""
-        return self.low.shape[0]
 
     def _filled(self):
         """Compute everything that is computed once.
@@ -309,7 +305,7 @@ def check_vector(value, name, length):
     if length < 1:
         raise ValueError(f"{name} must hold at least one number, got {shown(value)}.")
     try:
-        numbers = not is_bytes(value) and np.array(value).dtype.kind in "iufO"
+        numbers = not isinstance(value, BYTES) and np.array(value).dtype.kind in "iufO"
         vector = np.array(value if numbers else np.nan, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         vector = np.array(np.nan)

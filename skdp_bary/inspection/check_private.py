@@ -145,7 +145,7 @@ def _fits_otherwise(estimator):
 _THE_FIT = (
     *("fit", "fit_transform", "fit_predict", "transform", "privacy_plan", "__getattribute__"),
     *("_plan", "_open", "_public_facts", "_choose_rows", "_before_charge", "_buy_facts", "_settle"),
-    *("_rehearse", "_rehearsal_key"),
+    *("_conversation", "_rehearse", "_rehearsal_key"),
     *("_budget", "_relation", "_finished", "_guarantee"),
 )
 

@@ -36,13 +36,11 @@ from ..geometry.bounds import Bounds
 from ..privacy.mechanisms import (
     ADD_REMOVE,
     REPLACE_ONE,
-    DiscreteLaplace,
-    RoundedGaussian,
     check_neighbors,
     check_order,
     gaussian_renyi,
 )
-from ..privacy.plans import Plan, Step, split_epsilon, split_mu
+from ..privacy.plans import Plan, steps_of
 from ..privacy.spending import SharedBudget
 
 # Amplification by subsampling, each scheme under the one relation it is proved for.
@@ -326,12 +324,9 @@ def subsampled_plan(relation, epsilon, delta, shares, rate):
     batch_epsilon = _batch_epsilon(check_epsilon(epsilon), rate, sampling, relation)
     if check_delta(delta) == 0.0:
         batch_delta = 0.0
-        amounts = split_epsilon(batch_epsilon, shares)
-        steps = tuple(Step(name, DiscreteLaplace(amounts[name])) for name in shares)
     else:
         batch_delta = min(delta / rate * (1.0 - _SUBSAMPLED_PLAN_MARGIN), _LARGEST_BATCH_DELTA)
-        amounts = split_mu(batch_epsilon, batch_delta, shares)
-        steps = tuple(Step(name, RoundedGaussian(amounts[name])) for name in shares)
+    steps = steps_of(batch_epsilon, batch_delta, shares)
     batch = (rate, sampling, batch_epsilon, batch_delta)
     return SubsampledPlan(relation, epsilon, delta, steps, *batch)
 

@@ -7,6 +7,7 @@ from glob import glob
 import numpy as np
 
 from ..exceptions import import_optional
+from ..geometry.bounds import in_order
 from ..values import array_of, column_names, columns_like, no_column
 from .columns import Quiet, computed, delayed, names_no_column, recoded_collection
 from .grouping import name_of
@@ -128,7 +129,8 @@ class DaskSource(WorkerSource):
         if together:
             ends, last = groups.divisions, len(groups.divisions) - 2
             limits = [Limits(*ends[i : i + 2], last=i == last) for i in range(last + 1)]
-        kinds = self.weighted, self.grouped, mass_bounds, names
+        within = in_order(mass_bounds, names) if self.grouped else None
+        kinds = self.weighted, self.grouped, within, names
         are_text = _ids_are_text(groups) if self.grouped else None
         self.reader = PartReader(self.n_features, classes, *kinds, are_text)
         columns = (_blocks_like(values, name, blocks) for name, values in beside.items())

@@ -9,7 +9,6 @@ from functools import cache, cached_property, partial
 import numpy as np
 
 from ..exceptions import PrivacyWarning
-from ..geometry.bounds import in_order
 from ..privacy.entries import ROWS, UNNAMED, check_unit
 from ..values import column_names, with_width
 from .dask import DaskSource
@@ -85,10 +84,7 @@ or chunks
     X = X if recode is None else kind.recoded(X, recode)
     classes = None if find_classes is None else find_classes(beside["y"])
     y = None if classes is None else beside["y"]
-    if not issubclass(kind, ChunkSource):  # whose names are known when it is opened
-        mass_bounds = None if mass_bounds is None else in_order(mass_bounds, column_names(X))
-    else:
-        kind = partial(kind, width=width)
+    kind = partial(kind, width=width) if issubclass(kind, ChunkSource) else kind
     source = kind(X, y, beside["groups"], beside["sample_weight"], classes, mass_bounds)
     rule, name = declared(groups), None
     if rule is not None or hasattr(groups, "to_frame"):  # other names are of computations

@@ -324,8 +324,9 @@ class ArraySource:
             persons = encode_persons(groups, self._n_rows)
             self._n_persons = self._n_kept = int(persons.max(initial=-1)) + 1
             self._persons = persons
+            within = in_order(mass_bounds, column_names(self.named))
             self._starts, self._masses = shared_masses(
-                check_floats(X), self._codes, persons, self._masses, mass_bounds
+                check_floats(X), self._codes, persons, self._masses, within
             )
 
     def count_persons(self):

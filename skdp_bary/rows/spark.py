@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..exceptions import PrivacyWarning, import_optional
-from ..values import as_floats, no_column, refuse_equal_names
+from ..geometry.bounds import in_order
+from ..values import as_floats, column_names, no_column, refuse_equal_names
 from .partitions import PartReader, WorkerSource
 from .persons import MISSING_IDS, in_batches
 
@@ -144,8 +145,9 @@ class SparkSource(WorkerSource):
         _check_types(table, sample_weight, groups)
         self.named = self._columns.no_rows(table.features)
         self.n_features = self.named.shape[1]
+        within = in_order(mass_bounds, column_names(self.named)) if self.grouped else None
         self.reader = PartReader(
-            self.n_features, classes, self.weighted, self.grouped, mass_bounds, None
+            self.n_features, classes, self.weighted, self.grouped, within, None
         )
         _warn_of_event_log(table.frame)
 

@@ -121,6 +121,25 @@ def test_parquet_files(one_thread, tmp_path, name):
     assert fingerprint(model) == fingerprint(fitted(name))
 
 
+@pytest.mark.parametrize("with_ids", [False, True])
+def test_bounds_by_name(one_thread, tmp_path, with_ids):
+    """Of a map, outside of which rows carry no mass."""
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"lat": X[:, 1], "who": PEOPLE, "lon": X[:, 0]})
+    frame = frame if with_ids else frame.drop(columns="who")
+    dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path / "rows")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    named = PrivateEMDHeatmap(
+        bounds={"lon": (0.2, 0.8), "lat": (0.1, 0.9)}, resolution=32, n_hint=N, random_state=4
+    )
+    groups = "who" if with_ids else None
+    wanted = fingerprint(clone(named).fit(frame, groups=groups))
+    rows = tmp_path / "rows", tmp_path / "rows.parquet", dd.from_pandas(frame, npartitions=3)
+    assert {fingerprint(clone(named).fit(each, groups=groups)) for each in rows} == {wanted}
+    with pytest.raises(ValueError, match="bounds must name every column once"):
+        named.set_params(bounds={"lon": (0, 1), "alt": (0, 1)}).fit(rows[0], groups=groups)
+
+
 def test_a_worker_that_fails_charges_nothing_before_the_first_release(one_thread):
     """Nothing was drawn then; later the charge stays."""
     bad = X.copy()

@@ -286,6 +286,12 @@ class Desk:
         return [step.name for step in self.plan.steps]
 
 
+def ends_with_answers():
+    """Whether fits end with their last release: an audit compares answers alone."""
+    tape = active_tape()
+    return tape is not None and tape.answers_only
+
+
 class RehearsalNoise(NoiseSource):
     """Noise of answers about no one, which audits do not count among the draws of a fit."""
 

@@ -104,16 +104,16 @@ def check_fresh_noise(estimator):
         candidate.set_params(epsilon=min(candidate.epsilon, 1e-3))  # equal draws are then rare
         arguments = make_arguments(candidate)
         state = np.random.get_state()  # noqa: NPY002
-        runs = []
-        for _ in range(4):
+        runs, repeated = [], True
+        while repeated and len(runs) < 4:  # equal draws of few numbers may be luck
             np.random.seed(0)  # noqa: NPY002
             runs.append(record_fit(candidate, arguments, answers_only=True).records)
+            released = [[record.released for record in records] for records in runs]
+            repeated = _equal(released[0], released[-1])
         np.random.set_state(state)  # noqa: NPY002
-        released = [[record.released for record in records] for records in runs]
         require(all(released), "A fit released nothing.")
         require(
-            not all(_equal(released[0], other) for other in released[1:]),
-            "Fits with random_state=None released the same numbers again and again.",
+            not repeated, "Fits with random_state=None released the same numbers again and again."
         )
         noisy = [  # what should have noise differs from the exact answers
             answer != value
@@ -243,9 +243,9 @@ def check_release_costs_no_more_than_its_charge(estimator):
     """
     for candidate in settings(estimator):
         for n_hint in dict.fromkeys((candidate.n_hint, None)):
-            candidate.set_params(n_hint=n_hint)
+            counts = feature_counts(candidate.set_params(n_hint=n_hint))
             for accountant in budgets(candidate):
-                for n_features in feature_counts(candidate)[:1] + feature_counts(candidate)[6:7]:
+                for n_features in counts[:1] + counts[6:7]:
                     require_paid(candidate, accountant, n_features)
 
 

@@ -63,7 +63,7 @@ def test_classes_are_added_up_before_the_noise_of_the_last_round():
     run = record_fit(make(classes=[0, 1], n_hint=600, class_weights=[3, 1]), {"X": X, "y": y})
     shapes = [record.exact[1].shape for record in run.records[1:]]
     assert shapes == [(2, 4, 2)] * 3 + [(1, 4, 2)]
-    factors = run.records[-1].query.factors
+    factors = run.records[-1].query.query.factors
     assert factors[0, 0] > 1.5 * factors[1, 0]  # class weights over released sizes
 
 

@@ -49,7 +49,7 @@ def test_cost_is_near_that_of_the_rows(data, fitted):
 def test_without_a_seed_the_atoms_of_the_lift_are_not_drawn_again(data):
     X, y = data
     record = record_fit(make(n_atoms=6), {"X": X, "y": y})
-    before = record.records[-1].query.origins.mean(axis=0)
+    before = record.records[-1].query.query.origins.mean(axis=0)
     away = np.linalg.norm(record.fitted.support_[:, None] - before, axis=2)
     np.testing.assert_array_equal(away.argmin(axis=1), np.arange(6))
 

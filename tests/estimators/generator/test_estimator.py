@@ -147,7 +147,7 @@ def test_a_row_that_changes_its_cell_costs_what_is_paid_for_it(relation, data):
     settings = {"n_components": 2, "class_spread": 0.03, "epsilon": 300.0, "delta": 1e-5}
     candidate = make(neighbors=relation, random_state=0, **settings)
     base = record_fit(candidate, {"X": X, "y": y})
-    queries = base.records[-1].query.queries
+    queries = base.records[-1].query.query.queries
     other = 1 if relation == "replace_any" else 0
     directions = np.eye(X.shape[1])[2:]
     pair = []

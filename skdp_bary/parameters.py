@@ -303,7 +303,7 @@ class OfColumns(Rule):
     )
 
     def _admits(self, value):
-        return _passes(Schema, value)
+        return isinstance(value, Schema) or _passes(Schema, value)
 
 
 class Rules(Rule):

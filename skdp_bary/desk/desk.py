@@ -330,8 +330,8 @@ def require_noise(query, step, relation, room=1.0):
     Raise where the noise would be too large to draw: nothing is charged or read then. `room` is by
     how much the noise of another query of the step may be larger. Picks have no scales.
     """
-    sensitivity = query.sensitivity(relation)
-    scales = step.mechanism.scales(sensitivity, query.weights())
+    weights, sensitivity = query.weights(), query.sensitivity(relation)
+    scales = step.mechanism.scales(sensitivity, weights)
     largest = max(scales, default=0.0)
     if largest * room > MAX_SCALE:
         raise ValueError(

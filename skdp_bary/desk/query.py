@@ -95,4 +95,4 @@ class Release:
     @property
     def noise_sd(self) -> tuple[float, ...]:
         """Standard deviation of the noise on each block."""
-        return tuple(self.mechanism.standard_deviation(scale) for scale in self.scales)
+        return tuple(map(self.mechanism.standard_deviation, self.scales))

@@ -28,6 +28,7 @@ from ..exceptions import (
     RandomState,
     ReadOnlyLedgerError,
     Rows,
+    as_charged,
     check_integer,
 )
 from ..geometry.bounds import Bounds, check_domain, in_words, width_of
@@ -35,7 +36,7 @@ from ..parameters import PRIVACY_RULES, PlainParameters, check_parameters
 from ..privacy.entries import note_of
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE
 from ..privacy.noise import noise_generator
-from ..privacy.plans import UNLIMITED, Plan, failure_advice
+from ..privacy.plans import UNLIMITED, Plan, failure_advice, steps_of
 from ..privacy.quote import plans_to_come, told_of_a_pipeline
 from ..privacy.spending import SharedBudget
 from ..rows.opening import open_rows, unheard, warn
@@ -292,8 +293,9 @@ path, of shape (n_rows, n_features)
 
     def _plan(self, n_features):
         """Return the plan of parameters that have been checked."""
-        shares = self._all_shares(n_features)
-        return Plan.of(self._relation(), self.epsilon, self.delta, shares)
+        charged = as_charged(self.epsilon, self.delta)
+        steps = steps_of(*charged, self._all_shares(n_features))
+        return Plan(self._relation(), *charged, steps)
 
     def privacy_advice(self, n_features: int) -> str:
         """Warning that noise will dominate the release, from public facts, or "".

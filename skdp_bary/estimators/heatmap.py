@@ -459,13 +459,17 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         return measurements, method.rebuild(setting, measurements)
 
     def _finish(self, facts, result):
-        self.measurements_, fit = result
-        self.grid_ = QuadGrid(facts.domain, self._method_setting(facts.size, facts.units).depth)
-        self._posterior = fit.posterior
+        measurements, fit = result
+        grid = QuadGrid(facts.domain, self._method_setting(facts.size, facts.units).depth)
         # where noise outweighs the data, the uniform map is what is left
         mass = fit.mass if fit.mass.sum() > 0 else np.exp2(-2.0 * fit.level)
-        cells = fit.level, fit.code
-        self.cells_ = HeatmapCells(*cells, *self.grid_.corners(*cells), mass)
-        self.total_ = float(fit.mass.sum())
-        warn_of_missing(self.total_, self.measurements_, facts, self.epsilon)
+        cells, total = (fit.level, fit.code), float(fit.mass.sum())
+        vars(self).update(
+            measurements_=measurements,
+            grid_=grid,
+            cells_=HeatmapCells(*cells, *grid.corners(*cells), mass),
+            total_=total,
+            _posterior=fit.posterior,
+        )
+        warn_of_missing(total, measurements, facts, self.epsilon)
         warn_of_few_cells(fit, facts, self.epsilon)

@@ -424,16 +424,18 @@ class PrivateKMeans(
         return (yield from self._method(facts.n_features).questions(self, facts))
 
     def _finish(self, facts, clusters):
-        self.cluster_centers_ = clusters.centers
-        self.cluster_weights_ = clusters.weights
         sides = facts.domain.high - facts.domain.low  # a center stays between: off by half at most
-        self.center_stderr_ = np.minimum(clusters.stderr, float(sides.max()) / 2.0)
-        self.n_iter_ = clusters.n_iter
         coarse = clusters.coarse
         points = coarse.points if len(coarse.points) else facts.domain.center[None]
         masses = coarse.masses if coarse.masses.any() else np.ones(len(points))
-        self.coarse_ = DiscreteMeasure(points, masses)
-        self.coarse_noise_ = (coarse.mass_sd / float(masses.sum()), coarse.within)
+        vars(self).update(
+            cluster_centers_=clusters.centers,
+            cluster_weights_=clusters.weights,
+            center_stderr_=np.minimum(clusters.stderr, float(sides.max()) / 2.0),
+            n_iter_=clusters.n_iter,
+            coarse_=DiscreteMeasure(points, masses),
+            coarse_noise_=(coarse.mass_sd / float(masses.sum()), coarse.within),
+        )
         warn_of_border(points, masses, facts, self.epsilon, self.bounds)
         warn_of_hint(clusters.weights.sum(), self.n_hint, self.n_clusters, self.epsilon)
         last = list(facts.mechanisms.values())[-1]

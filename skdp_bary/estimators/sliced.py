@@ -511,12 +511,14 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return SliceLattice(domain, columns)
 
     def _finish(self, facts, releases):
-        self.releases_ = releases
-        self.classes_ = facts.labels
-        self.directions_ = releases[0].directions
         quantiles = [release.quantiles for release in releases]
-        self.quantiles_ = None if quantiles[0] is None else np.array(quantiles)
-        self.noise_std_ = np.array([release.noise_std for release in releases])
+        vars(self).update(
+            releases_=releases,
+            classes_=facts.labels,
+            directions_=releases[0].directions,
+            quantiles_=None if quantiles[0] is None else np.array(quantiles),
+            noise_std_=np.array([release.noise_std for release in releases]),
+        )
 
 
 def _root(cost, std, p):

@@ -218,7 +218,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
 
     @property
     def _schema(self):
-        return Schema(self.schema)
+        return self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
 
     def _recode(self):
         if self.rules:  # refused in their own words, before columns are looked for
@@ -329,11 +329,14 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         setting, rng = self._method_setting(facts.n_features), public_generator(self.random_state)
         target = target_of(result, setting.places)
         weights, bins = fit_mixture(target, self.n_components, self.max_iter, rng)
-        self.mixture_ = mixture_of(result, setting, weights, bins)
-        self.total_, self.schema_ = result.histograms.total, self._schema
-        names = self.schema_.names or range(facts.n_features)
-        self.pairs_ = [(names[i], names[j]) for i, j in result.pairs]
-        self._measured = result
+        names = self._schema.names or range(facts.n_features)
+        vars(self).update(
+            mixture_=mixture_of(result, setting, weights, bins),
+            total_=result.histograms.total,
+            schema_=self._schema,
+            pairs_=[(names[i], names[j]) for i, j in result.pairs],
+            _measured=result,
+        )
         warn_of_misfit(dict(zip(names, setting.columns, strict=True)), result, self.epsilon)
 
     def __sklearn_tags__(self):

@@ -7,15 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 
-from ..exceptions import (
-    as_charged,
-    check_delta,
-    check_epsilon,
-    check_integer,
-    check_real,
-    exact,
-    float_below,
-)
+from ..exceptions import check_delta, check_epsilon, check_integer, check_real, exact, float_below
 from .mechanisms import (
     DiscreteLaplace,
     RoundedGaussian,
@@ -67,12 +59,6 @@ class Plan:
     one_of_several: bool = field(default=False, kw_only=True)
 
     scope = ""  # what (epsilon, delta) are the price of, where it is more than these steps
-
-    @classmethod
-    def of(cls, relation, epsilon, delta, shares):
-        """Return the plan whose steps share, by name, what budgets count of (epsilon, delta)."""
-        charged = as_charged(epsilon, delta)
-        return cls(relation, *charged, steps_of(*charged, shares))
 
     def __post_init__(self):
         check_neighbors(self.relation, "relation")

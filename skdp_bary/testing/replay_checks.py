@@ -125,7 +125,10 @@ def _try_pairs(candidate, kind):
     nearly as far as stated, and all other pairs where a question is still not moved enough.
     """
     base = record_fit(candidate, make_arguments(candidate, kind=kind), answers_only=True)
-    asked = {record.released.name: _asked(record) for record in base.records}
+    asked = {
+        record.released.name: _share_asked(record.query, record.released.mechanism.is_pure)
+        for record in base.records
+    }
     reached = dict.fromkeys(asked, 0.0)
     pairs, n_needed = met_first(hostile_pairs(candidate, kind))
     recorded = {}  # many pairs share one
@@ -147,11 +150,6 @@ def _try_pairs(candidate, kind):
         before = record_fit(candidate, pair.data, answers_only=True)
         _try(candidate, kind, pair, before, reached, True)
     return reached, asked
-
-
-def _asked(record):
-    """Share of a stated sensitivity that some pair has to reach at a release."""
-    return _share_asked(record.query, record.released.mechanism.is_pure)
 
 
 def _share_asked(question, is_pure):

@@ -169,8 +169,7 @@ class PostgresLedger(Chained):
         self._id, self.terms = stored
         with self._reading() as (_, head):
             raised = head[2]  # and an older copy put in its place is noticed from now on
-        differing = terms and differing_terms(self.terms, raised, terms, "on the server")
-        if differing:
+        if differing := terms and differing_terms(self.terms, raised, terms, "on the server"):
             raise self._error(f"it was created for another budget: {differing}")
 
     @classmethod

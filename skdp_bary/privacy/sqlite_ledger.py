@@ -91,8 +91,7 @@ class SqliteLedger(Chained):
             self._create_where_there_is_none(terms, group)
         with self._session() as db:
             raised = self._caught_up(db).raised
-        differing = terms and differing_terms(self.terms, raised, terms, "in the file")
-        if differing:
+        if differing := terms and differing_terms(self.terms, raised, terms, "in the file"):
             raise self._error(f"it was created for another budget: {differing}")
 
     def append(self, entry, cost, admit):

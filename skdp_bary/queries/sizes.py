@@ -338,10 +338,7 @@ class Moments(Query):
         """Number of coordinates after the map."""
         return self.centers.shape[1] if self.components is None else len(self.components)
 
-    @property
-    def step(self) -> float:
-        """Width of one lattice unit."""
-        return self._lattice.step
+    step = property(attrgetter("_lattice.step"), doc="Width of one lattice unit.")
 
     def zeros(self) -> tuple[np.ndarray, ...]:
         """Return masses, sums and the full second moments."""

@@ -56,10 +56,7 @@ class Cells(ABC):
         """Whether each cell on the line is that of one value that many rows may hold."""
         return np.zeros(self.n_ordered, dtype=bool)
 
-    @property
-    def apart(self):
-        """Whether each cell on the line has no share of a mass that is spread over the line."""
-        return np.zeros(self.n_ordered, dtype=bool)
+    apart = alone  # whether it has no share of a mass that is spread over the line
 
     @property
     def missing(self):

@@ -44,7 +44,7 @@ from .offer import (
     text_table,
 )
 from .pages import cell, say
-from .readers import keep_rows, require_columns
+from .readers import CellError, keep_rows, require_columns
 from .tables import (
     Table,
     numbered,
@@ -118,7 +118,14 @@ def _distance(given):
 
     The public table is read here, so that a wrong one is found before anything is charged.
     """
-    given.public_rows = np.concatenate(list(Table(given.reference, given.columns).chunks()))
+    public = Table(given.reference, given.columns, drop_missing=given.drop_missing)
+    try:
+        given.public_rows = np.concatenate(list(public.chunks()))
+    except CellError as error:
+        raise ValueError(
+            f"{error.fact} Leave such rows out of that file, which is public, or rows without any "
+            f"value by --drop-missing: --where keeps rows of {given.table} alone."
+        ) from None
     if given.delta > 0:
         return DPSlicedWasserstein()
     return DPSlicedWasserstein(method="scalar", reference=given.public_rows)

@@ -328,20 +328,29 @@ def finite_numbers(column, name, path):
     return column.to_numpy()
 
 
+class CellError(ValueError):
+    """Cells of a column are no numbers: the fact, and what to type about a private table."""
+
+    def __init__(self, fact, advice):
+        super().__init__(f"{fact} {advice}")
+        self.fact = fact
+
+
 def missing(name, path):
     """Return the error that a column has cells without a finite number."""
-    return ValueError(
-        f"The column {name!r} of {path} has missing values or infinities. Leave out rows without a "
-        f"number by --where {_numeric(name)}, or rows without any value by --drop-missing."
+    return CellError(
+        f"The column {name!r} of {path} has missing values or infinities.",
+        f"Leave out rows without a number by --where {_numeric(name)}, or rows without any value "
+        "by --drop-missing.",
     )
 
 
 def not_numbers(name, path):
     """Return the error that a column has cells which are not numbers."""
-    return ValueError(
-        f"The column {name!r} of {path} must hold numbers, got text. Leave out rows without a "
-        f"number by --where {_numeric(name)}, or name other --columns. Dates and categories "
-        "need skdp-bary table."
+    return CellError(
+        f"The column {name!r} of {path} must hold numbers, got text.",
+        f"Leave out rows without a number by --where {_numeric(name)}, or name other --columns. "
+        "Dates and categories need skdp-bary table.",
     )
 
 

@@ -167,11 +167,46 @@ def test_what_is_said_of_rules_is_the_same_whatever_is_left(table, capsys):
 
 def test_a_map_says_one_number_of_persons(table, capsys):
     """Notes gave the sum of the masses, the last line the count with its noise."""
-    FRAME.assign(y=0.5).to_csv("places.csv", index=False)
+    pandas.concat([FRAME.assign(y=0.5)] * 50).to_csv("places.csv", index=False)
     asked = ["heatmap", "places.csv", "--columns", "x", "y", "--bounds", "0", "1"]
-    assert main([*asked, "--where", "age > 99", "--epsilon", "0.1", "--out", "m.geojson"]) == 0
+    assert main([*asked, "--n-hint", "1000000", "--out", "m.geojson"]) == 0
     out, err = capsys.readouterr()
-    number = re.search("counted with noise: ([0-9,]+) ", out).group(1)
+    number = re.search("counted with noise: ([0-9,]+) ", out).group(1).replace(",", "")
     assert "masses, with noise smoothed out" in out
-    note = re.search("holds about ([0-9]+) persons", err)
-    assert note is None or note.group(1) == number.replace(",", "")
+    note = re.search("holds about ([0-9]+) persons of 1000000 expected", err).group(1)
+    assert note == number != "0"
+
+
+MESSY = ["0.1,0.2", "unknown,0.3", ",0.4", "0.5,0.6", "0.7,n/a"]
+
+
+@pytest.mark.parametrize("command", ["heatmap", "distance", "compare"])
+@pytest.mark.parametrize("cells", [MESSY[:1] + MESSY[2:4], MESSY[:2] + MESSY[3:4]])
+def test_what_to_type_about_cells_is_enough(tmp_path, monkeypatch, capsys, command, cells):
+    monkeypatch.chdir(tmp_path)
+    Path("clean.csv").write_text("x,y\n0.1,0.9\n0.3,0.2\n")
+    Path("messy.csv").write_text("\n".join(["x,y", *cells, ""]))
+    asked = {
+        "heatmap": ["heatmap", "messy.csv", "--out", "m.geojson"],
+        "distance": ["distance", "messy.csv", "--reference", "clean.csv"],
+        "compare": ["compare", "clean.csv", "messy.csv"],
+    }[command] + ["--columns", "x", "y", "--bounds", "0", "1"]
+    assert main(asked) == 2
+    rule = re.search("--where '([^']+)'", capsys.readouterr().err).group(1)
+    assert main([*asked, "--where", rule.replace("LOW", "0")]) == 0
+
+
+@pytest.mark.parametrize("cells", [MESSY[:1] + MESSY[2:4], MESSY[:2] + MESSY[3:]])
+def test_what_to_do_about_public_cells_is_enough(tmp_path, monkeypatch, capsys, cells):
+    """A rule for the private table was given, which changed nothing about the public one."""
+    monkeypatch.chdir(tmp_path)
+    Path("clean.csv").write_text("x,y\n0.1,0.9\n0.3,0.2\n")
+    Path("public.csv").write_text("\n".join(["x,y", *cells, ""]))
+    asked = ["distance", "clean.csv", "--reference", "public.csv"]
+    asked += ["--columns", "x", "y", "--bounds", "0", "1"]
+    assert main(asked) == 2
+    told = capsys.readouterr().err
+    assert "out of that file, which is public" in told and "'x >= LOW'" not in told
+    assert main([*asked, "--drop-missing"]) == (2 if "unknown,0.3" in cells else 0)
+    Path("public.csv").write_text("x,y\n0.1,0.2\n")
+    assert main(asked) == 0

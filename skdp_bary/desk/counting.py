@@ -74,7 +74,7 @@ _PIECES = 2  # a thread and chunk: who is done early takes another one
 _EXTRA_BYTES = 1 << 27  # of the integers that all threads but one hold
 
 
-def collect(query, rows, told=None):
+def collect(query, rows, told=lambda share: None):
     """Return the sketch of `query` over all rows.
 
     Rows are counted in threads, one per core, or where they are, by Dask or Spark workers. Inside
@@ -82,7 +82,7 @@ def collect(query, rows, told=None):
     Only sketches travel; they hold integers, which add up to the same in any order. ``told(share)``
     hears which share of the rows has been read.
     """
-    source, told = rows.source, told or _unheard
+    source = rows.source
     if isinstance(source, WorkerSource):
         return _collect_on_workers(query, source)
     if wants_processes() and source.n_parts > 1:
@@ -121,11 +121,7 @@ def _merged(sketches):
     return total
 
 
-def _unheard(share):
-    pass
-
-
-def _chunks(source, parts, told=_unheard):
+def _chunks(source, parts, told=lambda share: None):
     """Yield all chunks of some parts, and tell which share of all parts has been read."""
     n_parts = source.n_parts
     for part in parts:

@@ -558,7 +558,12 @@ accountant
 
     def _shares(self, n_features):
         if self.class_prior is not None:
-            _check_prior(self.class_prior, 1 if self.classes is None else len(self.classes))
+            n_classes = 1 if self.classes is None else len(self.classes)
+            if len(self.class_prior) != n_classes or not np.sum(self.class_prior) > 0:
+                raise ValueError(
+                    f"class_prior must be {n_classes} non-negative numbers, not all zero, got "
+                    f"{self.class_prior!r}. For example {[1] * n_classes}."
+                )
         free = self.encoder is not None or self.image_shape is None
         shape = (n_features,) if free else self.image_shape
         if math.prod(shape) != n_features:
@@ -625,11 +630,3 @@ accountant
     def _write_checkpoint(self):
         if self.checkpoint is not None:
             write_state(self.checkpoint, generator_state(self))
-
-
-def _check_prior(prior, n_classes):
-    if len(prior) != n_classes or not np.sum(prior) > 0:
-        raise ValueError(
-            f"class_prior must be {n_classes} non-negative numbers, not all zero, got {prior!r}. "
-            f"For example {[1] * n_classes}."
-        )

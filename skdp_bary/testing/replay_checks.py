@@ -271,8 +271,8 @@ def worst_pairs(estimator, kind, query):
             for j, (mate, other) in enumerate(places[:i])
         ),
     )
-    within = [pair for pair in ranked if not pair[0]][: _MOST_PAIRS // 2]
-    across = [pair for pair in ranked if pair[0]][: _MOST_PAIRS // 2]
+    within = [pair for pair in ranked if not pair[0]][: _MOST_PAIRS // 4]
+    across = [pair for pair in ranked if pair[0]][: _MOST_PAIRS // 4]
     for *_, i, j in within + across:
         yield rewritten(estimator, kind, places[i][0], places[j][0])
 

@@ -412,8 +412,9 @@ class ShuffleClient:
             return np.zeros(plan.n_cells, dtype=np.int64)
         X = as_table(check_floats(X[None] if X.shape == (2,) else X), 2)  # one place is one row
         inside = plan.grid.domain.contains(X)
-        weights = encode_weights(sample_weight, len(X))
-        weights = inside.astype(np.int64) if weights is None else weights * inside
+        weights = inside.astype(np.int64)
+        if sample_weight is not None:
+            weights *= encode_weights(sample_weight, len(X))
         person = np.zeros(len(X), dtype=np.int64)
         masses = person_masses(X, None, person, weights, plan.units)
         codes = plan.grid.codes(X)

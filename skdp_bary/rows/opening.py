@@ -86,7 +86,7 @@ or chunks
     y = None if classes is None else beside["y"]
     kind = partial(kind, width=width) if issubclass(kind, ChunkSource) else kind
     source = kind(X, y, beside["groups"], beside["sample_weight"], classes, mass_bounds)
-    rule, name = declared(groups), None
+    rule, name = None if groups is None else declared(groups), None
     if rule is not None or hasattr(groups, "to_frame"):  # other names are of computations
         name = groups.name if rule is None else rule.ids
     return Rows(source, classes, name if isinstance(name, str) and name != ROWS else None)

@@ -151,7 +151,7 @@ class PartReader:
         if self.grouped:
             ids = plain_ids(ids, len(X))
             same_kind([self.ids_are_text, are_texts(ids)])
-        return X, codes, encode_weights(weights, len(X)), ids
+        return X, codes, encode_weights(weights, len(X)) if self.weighted else None, ids
 
 
 class WorkerSource:

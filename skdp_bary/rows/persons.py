@@ -233,12 +233,10 @@ def same_kind(found):
 
 
 def encode_weights(sample_weight, n_rows):
-    """Return weights in [0, 1] rounded down to multiples of 2**-16, as integers; None for None.
+    """Return weights in [0, 1] rounded down to multiples of 2**-16, as integers.
 
     Weights above 1 count as 1: raising would answer a question about one row.
     """
-    if sample_weight is None:
-        return None
     weights = as_floats(column(sample_weight, "sample_weight", n_rows), "sample_weight")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(

@@ -319,7 +319,7 @@ class ArraySource:
         self._n_persons = self._n_kept = self._n_rows
         self._persons = self._kept = self._starts = None
         self._codes = None if classes is None else encode_labels(y, classes, self._n_rows)
-        self._masses = encode_weights(sample_weight, self._n_rows)
+        self._masses = encode_weights(sample_weight, self._n_rows) if self.weighted else None
         if self.grouped:
             persons = encode_persons(groups, self._n_rows)
             self._n_persons = self._n_kept = int(persons.max(initial=-1)) + 1

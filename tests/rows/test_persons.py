@@ -187,7 +187,6 @@ def test_weights_are_rounded_down_and_capped_and_many_rows_share_one_mass():
     full = WEIGHT_UNITS
     assert weights.tolist() == [0, full, full, full // 2, third, 0, full - 1]
     assert weights.dtype == np.int64
-    assert encode_weights(None, 7) is None
     n = 3 * PERSON_UNITS
     masses = person_masses(np.zeros((n, 1)), None, np.zeros(n, dtype=int), None)
     assert masses.sum() == PERSON_UNITS

@@ -455,7 +455,8 @@ def _advice(cells, strays, missed):
     if missed and getattr(cells.kind, "log", False):
         said.append("declare low nearer to the smallest value, or log=False")
     elif missed:
-        said.append("use fewer columns" + ("" if listed else ", a narrower range"))
+        coarser = ", a coarser resolution" if hasattr(cells.kind, "resolution") else ""
+        said.append("use fewer columns" + ("" if listed else f", a narrower range{coarser}"))
     more = " or a larger epsilon" if missed else ""
     return "; ".join(said) + more + ". A new fit is charged again."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -496,12 +497,15 @@ def _check_names(*names):
 # YAML files of schemas: what stands in a list of values is the text that stands there.
 
 _FLAG, _TEXT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
+_NUMBERS = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
+_DECIMAL = re.compile(r"(?i)[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+|\.inf|\.nan)(?:e[-+]?\d+)?")
 
 
 def read_yaml(text: str) -> Any:
     """Schema that a YAML text declares.
 
-    YAML takes yes, no, on and off for flags. In a list of ``values`` they are text, as in the rows.
+    YAML takes yes, no, on and off for flags, 01234 for an octal number and 12:30 for 750. In a list
+    of ``values`` they are text, as in the rows, and so are the numbers next to them.
     """
     yaml = import_optional("yaml", "cli", "Schema.from_yaml")
     loader = yaml.SafeLoader(text)
@@ -512,6 +516,10 @@ def read_yaml(text: str) -> Any:
         for values in _lists_of_values(yaml, root):
             for item in values:
                 if item.tag == _FLAG and item.value.lower() not in ("true", "false"):
+                    item.tag = _TEXT
+            numbers = [item for item in values if item.tag in _NUMBERS]
+            if not all(_DECIMAL.fullmatch(item.value) for item in numbers):
+                for item in numbers:
                     item.tag = _TEXT
         return loader.construct_document(root)
     except (yaml.YAMLError, RecursionError) as error:

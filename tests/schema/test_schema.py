@@ -387,8 +387,13 @@ def test_words_in_lists_of_values_are_text(tmp_path):
         "columns:\n  paid: {kind: category, values: [yes, No, unknown]}\n"
         "  left: {kind: category, values: [on, off], missing: yes}\n"
         "  flag: {kind: category, values: [true, False], outside: refuse}\n"
+        "  zip: {kind: category, values: [01234, 10115]}\n"
+        "  time: {kind: category, values: [12:30, 13:45]}\n"
+        "  code: {kind: category, values: [0, 7, -12]}\n"
     )
-    paid, left, flag = Schema.from_yaml(path).kinds(3)
+    paid, left, flag, place, time, code = Schema.from_yaml(path).kinds(6)
+    assert place.values == ("01234", "10115") and time.values == ("12:30", "13:45")
+    assert code.values == (0, 7, -12)
     assert paid.values == ("yes", "No", "unknown") and left.values == ("on", "off")
     assert left.missing is True and flag.values == (True, False)
     path.write_text("columns: &a [*a]")  # leads in a circle

@@ -229,7 +229,7 @@ def _add(commands, name, about, run, groups):
     """Add a command that runs one of the actions; its options by the title of their group."""
     command = commands.add_parser(name, **about)
     command.set_defaults(run=run, parser=command)
-    command._negative_number_matcher = _NEGATIVE  # also the first of a range, as in -0.6:0.4
+    command._negative_number_matcher = _NEGATIVE  # also lists of numbers, as in -0.6,51.2
     for title, options in groups.items():
         group = command.add_argument_group(title) if title else command
         for option, terms in options.items():

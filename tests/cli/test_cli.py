@@ -104,8 +104,10 @@ def test_bounds_may_be_negative(folder, run):
     lon = rows_of("out.csv")[:, 0]
     assert ((lon > -97.96) & (lon < -97.54)).all()
     assert run("measure", "west.csv", "--bounds", "-100", "50", "--dry-run")[0] == 0
-    ranges = "-97.95:-97.55", "30.1:30.5"
-    assert run("measure", "west.csv", "--bounds", *ranges, "--dry-run")[0] == 0
+    corners = "-98,-1", "50,50"
+    assert run("measure", "west.csv", "--bounds", *corners, "--dry-run")[0] == 0
+    status, _, err = run("measure", "west.csv", "--bounds", "-97.95:-97.55", "30:31", "--dry-run")
+    assert status == 2 and "must be name=low:high for every column" in err
 
 
 def test_a_dry_run_reads_and_charges_nothing_and_ends_like_a_refusal(folder, run, n_charged):

@@ -58,8 +58,16 @@ class Sketch:
         return self
 
     def exact_blocks(self):
-        """Return the answer before noise."""
-        return self.query.blocks(self._state)
+        """Return the answer before noise; only of 64-bit integers does noise hide every bit."""
+        blocks = self.query.blocks(self._state)
+        for block in blocks:
+            if block.dtype != np.int64:
+                raise TypeError(
+                    f"{type(self.query).__name__}.blocks must return arrays of int64, got "
+                    f"{block.dtype}: noise is made of integers. Round rows to integers in count, "
+                    "and start from zeros of dtype=np.int64."
+                )
+        return blocks
 
     def picked(self, mechanism, noise, recorded=None, audit=None):
         """Return the picks of a query that makes them, whatever the numpy settings of the user."""

@@ -279,7 +279,8 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
 
     def _stated_guarantee(self):
         plan = self.privacy_
-        return {"epsilon": plan.epsilon, "delta": plan.delta, "relation": plan.relation}
+        stated = {"epsilon": plan.epsilon, "delta": plan.delta, "relation": plan.relation}
+        return stated | ({"private": False} if getattr(self, "_seeded", False) else {})
 
     @property
     def _n_features_out(self):

@@ -104,13 +104,14 @@ class SpendingPolicy:
         findings : tuple of str
             Empty where all did.
         """
-        book, findings, unit = Book(self), [], ""
+        book, counts = Book(self), _counting_from(self.since)
+        findings, unit = [], ""
         for number, entry in enumerate(entries, start=1):
             note = f" ({shown(entry.note)})" if entry.note else ""
             where = f"entry {number} of {entry.time}, {entry.who!r}{note}"
             if entry.kind == RESTORE:
                 findings.append(f"{where}: a backup was restored; later charges are not here")
-            if not _counts(self, entry):
+            if not counts(entry):
                 continue
             if book.is_before(entry.time):
                 findings.append(f"{where}: the clock had been set back")
@@ -173,9 +174,9 @@ def left_under(policy, entries, moment, part, relation):
         As the time of an entry.
     part, relation : str
     """
-    book = Book(policy)
+    book, counts = Book(policy), _counting_from(policy.since)
     for entry in entries:
-        if _counts(policy, entry):
+        if counts(entry):
             book.turn_to(entry.time)
             book.add(entry)
     if moment[:10] < policy.since:
@@ -246,8 +247,19 @@ def price(entry):
     return UNITS.price(entry.epsilon, entry.delta)
 
 
-def _counts(policy, entry):
-    return entry.kind == SPEND and entry.time[:10] >= policy.since
+def _counting_from(since):
+    """Return what tells of one entry after the other whether it counts.
+
+    All that follow one of that day or later do: clocks that are set back hide none of them.
+    """
+    begun = False
+
+    def counts(entry):
+        nonlocal begun
+        begun = begun or entry.time[:10] >= since
+        return begun and entry.kind == SPEND
+
+    return counts
 
 
 def _day(text):

@@ -277,6 +277,12 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
         """
         check_parameters(self)
         private = is_private(self.step)
+        inner = [] if private else self.step.get_params().values()
+        if any(is_private(part) for part in inner if not isinstance(part, type)):
+            raise ValueError(
+                f"step must be private itself or public, got {type(self.step).__name__} with a "
+                "private step inside. Write make_pipeline(..., RowByRow(private_step))."
+            )
         if private and self.example is not None:
             raise ValueError(
                 "example must be None for a private step: it is fitted on the rows. Pass "

@@ -246,8 +246,9 @@ def test_a_tenth_of_the_noise_is_seen(rng, monkeypatch):
         def draw(self, scale, shape, noise):
             return super().draw(scale / 10, shape, noise)
 
-    monkeypatch.setattr(_base, "DiscreteLaplace", type("L", (Narrow, DiscreteLaplace), {}))
-    monkeypatch.setattr(_base, "RoundedGaussian", type("G", (Narrow, RoundedGaussian), {}))
+    plans = home("steps_of")
+    monkeypatch.setattr(plans, "DiscreteLaplace", type("L", (Narrow, DiscreteLaplace), {}))
+    monkeypatch.setattr(plans, "RoundedGaussian", type("G", (Narrow, RoundedGaussian), {}))
     for setting, value in {"_FEWEST": 1, "_MOST": 400, "_EPSILONS": (1.0,)}.items():
         monkeypatch.setattr(black_box, setting, value)
     small = PrivateMeasure(bounds=(0, 1), depth=1, n_hint=60)

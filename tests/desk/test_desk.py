@@ -243,3 +243,17 @@ def test_a_rehearsal_answers_all_with_noise_about_nobody():
     assert max(abs(count) for _, count in done) < 100
     with pytest.raises(PlanError, match="next step of the plan is 'two'"):
         world.Rehearsal(PLAN).answer(ask("one", "one"))
+
+
+@every("kind", [np.float64, np.int32, np.uint64, object])
+def test_answers_that_are_no_64_bit_integers_are_refused(kind):
+    """The fraction of a float answer comes through the noise as it is."""
+
+    class Other(Count):
+        def blocks(self, state):
+            return (state[0].astype(kind),)
+
+    with pytest.raises(TypeError, match="must return arrays of int64"):
+        world.Rehearsal(PLAN).answer(asked for asked in [("one", Other())])
+    with pytest.raises(TypeError, match="must return arrays of int64"):
+        world.answer(Other(), np.zeros((3, 1)))

@@ -128,6 +128,18 @@ def test_since_when_entries_count(clock):
     assert budget.total() == (3.0, 0.0)
 
 
+def test_a_clock_set_back_before_since_hides_no_entry(clock):
+    policy = SpendingPolicy(epsilon=1.0, spenders=("map",), since="2026-01-01")
+    budget = BudgetAccountant(10.0)
+    clock("2026-06-01")
+    map_ = budget.under(policy, spender="map")
+    map_.spend(0.5)
+    clock("2025-12-31")
+    budget.spend(5.0, who="somebody")
+    clock("2026-06-02")
+    assert len(policy.audit(budget.entries)) == 3 and map_.remaining()[0] == 0.0
+
+
 def test_parts_do_not_add_up(clock):
     budget = BudgetAccountant(5.0)
     view = budget.under(YEARLY)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure, RowByRow
@@ -93,3 +94,12 @@ def test_errors_of_the_step_name_no_value():
 def test_what_cannot_be_wrapped_is_refused(step, error, message):
     with pytest.raises(error, match=message):
         step.fit(X)
+
+
+def test_a_private_step_inside_of_another_is_refused():
+    """It was fitted on zeros, and charged."""
+    budget = BudgetAccountant(1.0)
+    step = make_pipeline("passthrough", PrivateKMeans(2, bounds=(0, 1), accountant=budget))
+    with pytest.raises(ValueError, match="step must be private itself or public"):
+        RowByRow(step).fit(np.zeros((9, 2)))
+    assert not budget.entries

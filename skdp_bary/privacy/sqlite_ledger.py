@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 import uuid
 from contextlib import ExitStack, closing, contextmanager
@@ -548,7 +549,11 @@ class SqliteLedger(Chained):
         if os.path.isdir(self.path):
             raise self._error("it is a folder; name a file in it")
         for path in (self.path, self._side.path, self._journal):
-            if os.path.exists(path) and not os.path.isfile(path):  # reading a FIFO never ends
+            try:
+                mode = os.stat(path).st_mode  # once: journals go while others write
+            except OSError:
+                continue
+            if not stat.S_ISREG(mode):  # reading a FIFO never ends
                 raise self._error(f"{path!r} is not a regular file")
 
     def __getstate__(self):

@@ -29,7 +29,6 @@ _SEARCHES = "sklearn.model_selection."
 _PAID = f"{__package__}.model_selection."
 _LIBRARIES = ("sklearn.", "joblib.")
 _PIPELINE_FITS = ("_fit", "fit", "fit_transform", "fit_predict")
-_UNIONS = ("sklearn.pipeline", "sklearn.compose._column_transformer")
 _ONCE_A_FOLD = ("cross_validate", "cross_val_predict", "cross_val_score")
 
 
@@ -149,13 +148,12 @@ def pipeline_among_callers():
     before, rest : list of (str, estimator)
         Both are empty without a pipeline.
     """
-    for module, frame in _frames(sys._getframe(1)):
-        if module.startswith(_LIBRARIES) and frame.f_code.co_name in _PIPELINE_FITS:
-            owner = frame.f_locals.get("self")
-            if isinstance(owner, Pipeline):
-                # "_fit" counts the steps before the last one, and is met before what calls it
-                place = frame.f_locals.get("step_idx", -1)
-                return owner.steps[:place], owner.steps[place:]
+    for frame in _fits(_LIBRARIES):
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, Pipeline):
+            # "_fit" counts the steps before the last one, and is met before what calls it
+            place = frame.f_locals.get("step_idx", -1)
+            return owner.steps[:place], owner.steps[place:]
     return [], []
 
 
@@ -163,8 +161,7 @@ def called_by_a_union():
     """Whether a fit of a union or of a column transformer is among the callers."""
     return any(
         isinstance(frame.f_locals.get("self"), FeatureUnion | ColumnTransformer)
-        for module, frame in _frames(sys._getframe(1))
-        if module in _UNIONS and frame.f_code.co_name in ("fit", "fit_transform")
+        for frame in _fits(_LIBRARIES)
     )
 
 
@@ -172,11 +169,16 @@ def rows_among_callers():
     """Return what fits of libraries and of this package among the callers were given as rows."""
     return [
         frame.f_locals["X"]
-        for module, frame in _frames(sys._getframe(1))
-        if module.startswith((*_LIBRARIES, f"{__package__}."))
-        and frame.f_code.co_name in _PIPELINE_FITS
-        and "X" in frame.f_locals
+        for frame in _fits((*_LIBRARIES, f"{__package__}."))
+        if "X" in frame.f_locals
     ]
+
+
+def _fits(packages):
+    """Yield the frames of the fits of these packages among the callers, the innermost first."""
+    for module, frame in _frames(sys._getframe(1)):
+        if module.startswith(packages) and frame.f_code.co_name in _PIPELINE_FITS:
+            yield frame
 
 
 def _searches():

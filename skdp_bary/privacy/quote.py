@@ -283,20 +283,14 @@ def told_of_a_pipeline(error: Exception, accountant: object) -> str:
     before, rest = pipeline_among_callers()
     told = str(error)
     paid = [plan for _, step in before for plan in _charged(step, accountant)]
+    others = ""
     if paid:
-        epsilon, delta = (
-            sum(exact(getattr(p, name)) for p in paid) for name in ("epsilon", "delta")
-        )
-        told = told.replace(
-            "Nothing was charged.",
-            "Nothing was charged for this step; earlier steps of the pipeline have paid "
-            f"{_in_words((float(epsilon), float(delta)))}.",
-        )
+        amounts = (sum(exact(getattr(p, name)) for p in paid) for name in ("epsilon", "delta"))
+        others = f"earlier steps of the pipeline have paid {_in_words(tuple(map(float, amounts)))}"
     elif called_by_a_union():  # which does not say what it has fitted
-        told = told.replace(
-            "Nothing was charged.",
-            "Nothing was charged for this step; budget.entries lists what others have paid.",
-        )
+        others = "budget.entries lists what others have paid"
+    if others:
+        told = told.replace("Nothing was charged.", f"Nothing was charged for this step; {others}.")
     if paid or len(rest) > 1:
         told += " budget.quote(pipeline, n_features) prices all steps before a fit."
     return told

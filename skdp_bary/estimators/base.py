@@ -298,7 +298,7 @@ path, of shape (n_rows, n_features)
         return Plan(self._relation(), *charged, steps)
 
     def privacy_advice(self, n_features: int) -> str:
-        """Warning that noise will dominate the release, from public facts, or "".
+        """How much noise a release will have, or that noise will dominate it, from public facts.
 
         Parameters
         ----------
@@ -307,8 +307,14 @@ path, of shape (n_rows, n_features)
         Returns
         -------
         advice : str
+            Empty where public facts say nothing.
         """
-        return few_persons(self._known_persons(), self._known_classes(), self.epsilon)
+        few = few_persons(self._known_persons(), self._known_classes(), self.epsilon)
+        return " ".join(filter(None, (few, self._noise_in_words(n_features))))
+
+    def _noise_in_words(self, n_features):
+        """Return how much noise the release will have, where that follows from public facts."""
+        return ""
 
     @abstractmethod
     def _shares(self, n_features):

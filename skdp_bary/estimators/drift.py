@@ -133,17 +133,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
         self.verbose = verbose
 
-    def privacy_advice(self, n_features: int) -> str:
-        """Return the standard deviation of the noise of a mean of waves, from public facts.
-
-        Parameters
-        ----------
-        n_features : int
-
-        Returns
-        -------
-        advice : str
-        """
+    def _noise_in_words(self, n_features):
         if self.n_hint is None:
             return UNKNOWN_SIZE
         plan, any_box = self.privacy_plan(n_features), check_domain((-1.0, 1.0), n_features)
@@ -151,11 +141,10 @@ class PrivateDriftSketch(BasePrivateEstimator):
         mechanism = plan.steps[-1].mechanism
         scales = mechanism.scales(moments.sensitivity(plan.relation), moments.weights())
         noise = mechanism.standard_deviation(scales[1]) * moments.step / self.n_hint
-        told = (
+        return (
             f"A mean of waves gets noise of standard deviation about {noise:.2g}; above "
             f"{_NOISY_MEAN:g} hardly any difference is told."
         )
-        return " ".join(filter(None, (super().privacy_advice(n_features), told)))
 
     def test(
         self,

@@ -415,23 +415,12 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         persons, std = noisy_total(self.measurements_)
         return (float(persons), float(std)) if return_std else float(persons)
 
-    def privacy_advice(self, n_features: int) -> str:
-        """Return the standard deviation of the noise of a cell of the map, from public facts.
-
-        Parameters
-        ----------
-        n_features : int
-
-        Returns
-        -------
-        advice : str
-        """
+    def _noise_in_words(self, n_features):
         step = self.privacy_plan(n_features).steps[-1]
         # a person moves one cell of a grid, or of each of the two grids of "levels"
         moved = self._method_setting(None, 1).reach * (2 if step.name == "levels" else 1)
         noise = math.sqrt(2.0) * moved / step.mechanism.epsilon
-        told = f"A measured cell gets noise of standard deviation about {noise:.2g} people."
-        return " ".join(filter(None, (super().privacy_advice(n_features), told)))
+        return f"A measured cell gets noise of standard deviation about {noise:.2g} people."
 
     def _mass_bounds(self):
         return self.bounds

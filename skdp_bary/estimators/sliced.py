@@ -207,27 +207,16 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.classes = classes
         self.n_min = n_min
 
-    def privacy_advice(self, n_features: int) -> str:
-        """Return the standard deviation of the noise of distances, from public facts.
-
-        Parameters
-        ----------
-        n_features : int
-
-        Returns
-        -------
-        advice : str
-        """
+    def _noise_in_words(self, n_features):
         plan = self.privacy_plan(n_features)
         persons = expected_size(self, self._known_classes(), plan)
-        told = UNKNOWN_SIZE
-        if persons and self.bounds is not None:
-            names = list(self.bounds) if isinstance(self.bounds, Mapping) else None
-            domain = check_domain(self.bounds, n_features, names)
-            told = self._methods[self.method].noise(self, domain, persons, plan)
-        elif persons:
-            told = "Pass bounds, to see how much noise there would be."
-        return " ".join(filter(None, (super().privacy_advice(n_features), told)))
+        if not persons:
+            return UNKNOWN_SIZE
+        if self.bounds is None:
+            return "Pass bounds, to see how much noise there would be."
+        names = list(self.bounds) if isinstance(self.bounds, Mapping) else None
+        domain = check_domain(self.bounds, n_features, names)
+        return self._methods[self.method].noise(self, domain, persons, plan)
 
     def cost(
         self, Y: ArrayLike | None = None, *, label: object = None, return_std: bool = False

@@ -207,17 +207,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         names = ["distance", "released statistic", "statistic if equal"]
         return names, values, (low, high), f"distance, p-value {found.pvalue:.3g}"
 
-    def privacy_advice(self, n_features: int) -> str:
-        """Return the standard deviation of the noise of the distance, from public facts.
-
-        Parameters
-        ----------
-        n_features : int
-
-        Returns
-        -------
-        advice : str
-        """
+    def _noise_in_words(self, n_features):
         sides = 2 if self.reference is None else 1
         plan = self.privacy_plan(n_features)
         known = expected_size(self, sides, plan, TUNED.cohort_sds)
@@ -229,8 +219,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
             math.sqrt(2.0) / known * (2 if self._relation() == REPLACE_ANY and sides == 2 else 1)
         )
         noise = moved / mechanism.amount * (math.sqrt(2.0) if mechanism.is_pure else 1.0)
-        told = f"The distance, at most 1.41, gets noise of standard deviation about {noise:.2g}."
-        return " ".join(filter(None, (super().privacy_advice(n_features), told)))
+        return f"The distance, at most 1.41, gets noise of standard deviation about {noise:.2g}."
 
     def _public_classes(self, y):
         if self.reference is not None:

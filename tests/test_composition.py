@@ -5,6 +5,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -21,6 +22,7 @@ from skdp_bary import (
     PrivatePCA,
     PrivateStandardScaler,
     PrivateWassersteinBarycenter,
+    RowByRow,
     Schema,
     SchemaTransformer,
     check_private,
@@ -257,6 +259,11 @@ def test_groups_are_routed_through_pipelines_searches_and_columns():
         union = FeatureUnion([("k", routed(kmeans(epsilon=50.0))), ("s", DomainScaler((0, 1)))])
         union.fit(X, groups=PEOPLE)
         assert persons_of(union["k"]) == pytest.approx(60, abs=12)
+        alone = make_pipeline(RowByRow(routed(kmeans(epsilon=50.0))), DomainScaler((0, 1)))
+        alone.fit(X, groups=PEOPLE)  # it was fitted without ids: every row was a person
+        assert persons_of(alone[0].step_) == pytest.approx(60, abs=12)
+        with pytest.raises(UnsetMetadataPassedError, match="groups"):
+            RowByRow(kmeans()).fit(X, groups=PEOPLE)
         columns = ColumnTransformer([("k", routed(kmeans(epsilon=50.0)), [0, 1])])
         columns.fit(X, groups=PEOPLE)
         assert persons_of(columns.named_transformers_["k"]) == pytest.approx(60, abs=12)

@@ -10,8 +10,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import VersionedPickle, captioned_block
@@ -259,7 +261,7 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
         self.step = step
         self.example = example
 
-    def fit(self, X: Rows, y: Rows | None = None) -> Self:
+    def fit(self, X: Rows, y: Rows | None = None, **params: Any) -> Self:
         """Fit the step on the public example, or a private step on the rows.
 
         Parameters
@@ -269,6 +271,8 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
             is private.
         y : array-like of shape (n_rows,) or None, default=None
             Labels, for a private step.
+        **params
+            What a private step is fitted with, such as ``groups``.
 
         Returns
         -------
@@ -288,6 +292,13 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
                 "example must be None for a private step: it is fitted on the rows. Pass "
                 "example=None."
             )
+        if params and not private:
+            raise TypeError(
+                f"{sorted(params)} must go to a private step, got the public step "
+                f"{type(self.step).__name__}, which is fitted on the example. Leave them out."
+            )
+        if get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **params).step.fit
         rows = read_rows(self, X, reset=True)
         d = rows.shape[1]
         example = np.zeros((1, d)) if self.example is None else as_floats(self.example, "example")
@@ -297,7 +308,9 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
                 f"example=np.zeros((1, {d}))."
             )
         step = clone(self.step)  # rows are copied, as some steps center them in place
-        self.step_ = step.fit(rows.copy(), y) if private else _drawing_alike(step).fit(example)
+        self.step_ = (
+            step.fit(rows.copy(), y, **params) if private else _drawing_alike(step).fit(example)
+        )
         step_as_fitted = _restored(self.step_)
         image = self._image_of(step_as_fitted(), example[:1].copy())
         self.n_features_out_ = len(image)
@@ -310,6 +323,21 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
                     "RowByRow(Normalizer())."
                 )
         return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what the fit of a private step requests, in the form of scikit-learn.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        router = MetadataRouter(owner=type(self).__name__)
+        if is_private(self.step):
+            fits = MethodMapping().add(caller="fit", callee="fit")
+            router.add(
+                step=self.step, method_mapping=fits.add(caller="fit_transform", callee="fit")
+            )
+        return router
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Transform rows one at a time.

@@ -61,6 +61,11 @@ def test_a_private_step_is_fitted_once_on_the_rows_and_charged():
     assert budget.total() == (1.0, 0.0) and len(budget.entries) == 1
     assert np.isfinite(step.step_.cluster_centers_).all() and not hasattr(kmeans, "n_features_in_")
     assert step.transform(X[3:5]).tobytes() == together[3:5].tobytes()
+    budget = BudgetAccountant(epsilon=1.0)
+    step.set_params(step__accountant=budget).fit(X, groups=np.arange(50) // 5, note="ids")
+    assert [(e.unit, e.note) for e in budget.entries] == [("persons by groups", "ids")]
+    with pytest.raises(TypeError, match=r"\['groups'\] must go to a private step"):
+        RowByRow(Normalizer()).fit(X, groups=np.arange(50))
 
 
 def test_random_steps_are_refused():

@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     Parameters
     ----------
-    arguments : list of str or None, default=None
+    arguments : list of str, default=None
         What follows the name of the command; None takes the arguments of the process.
 
     Returns

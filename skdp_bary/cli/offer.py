@@ -39,7 +39,7 @@ def offer(estimator, table, given, limits, said, write=None, endings=()):
         What is public about the rows, in words.
     said : callable
         Says, of estimator and options, what was released.
-    write : callable or None, default=None
+    write : callable, default=None
         Returns the content of a file, of estimator, options and the ending of a name; None where
         nothing is written.
     endings : tuple of str, default=()
@@ -240,7 +240,7 @@ class PromisedFile:
         Parameters
         ----------
         content : bytes
-        ending : str or None, default=None
+        ending : str, default=None
             Of the name, where the form that was asked for could not be made.
         """
         kept = self._beside(ending or self._target.suffix)

@@ -215,7 +215,7 @@ def say(text, stream=None):
     ----------
     text : str or object
         What it prints as.
-    stream : file or None, default=None
+    stream : file, default=None
         None: the standard output.
     """
     stream = sys.stdout if stream is None else stream

@@ -162,11 +162,11 @@ def fetch_census_tracts(
         Folder for downloads, as in ``sklearn.datasets``.
     download_if_missing : bool, default=True
         Whether to download what is not there; if False an OSError is raised.
-    checksums : dict or None, default=None
+    checksums : dict, default=None
         SHA-256 by file name that files must have. Other files are accepted as the first download
         brings them; their SHA-256 are recorded next to them, so that a file that changes later is
         refused.
-    api_key : str or None, default=None
+    api_key : str, default=None
         Key for the server of the survey; it is sent, and kept nowhere.
     return_X_y : bool, default=False
         Whether to return ``(data, population)`` instead of a Bunch.
@@ -314,7 +314,7 @@ def fetch_snap_checkins(
         Folder for downloads, as in ``sklearn.datasets``.
     download_if_missing : bool, default=True
         Whether to download what is not there; if False an OSError is raised.
-    checksum : str or None, default=None
+    checksum : str, default=None
         SHA-256 that the file must have. None accepts what the first download brings and records
         its SHA-256 next to it, so that a file that changes later is rejected.
     return_X_y : bool, default=False

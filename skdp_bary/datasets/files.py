@@ -163,7 +163,7 @@ def load_snap_checkins(
     ----------
     path : str or path-like
         The file, as text or, where its name ends in ``.gz``, compressed.
-    bounds : (low, high), mapping, Box, Ball, Mask or None, default=None
+    bounds : (low, high), mapping, Box, Ball or Mask, default=None
         Keep the check-ins inside: longitude first, then latitude; a mapping names them. A warning
         says when none of the file is.
     start, stop : str, datetime or datetime64, default=None

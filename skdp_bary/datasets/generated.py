@@ -45,7 +45,7 @@ def make_city_checkins(
         Mean number of check-ins of a person, at least 1.
     n_places : int, default=400
         Number of places where people check in.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int or RandomState instance, default=None
         Seed of the generator.
 
     Returns
@@ -139,7 +139,7 @@ def make_gaze(
         Number of people.
     mean_looks : float, default=20.0
         Mean number of looks of a person, at least 1.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int or RandomState instance, default=None
         Seed of the generator.
 
     Returns
@@ -219,7 +219,7 @@ def make_population(
         Number of classes. The first is the largest; sizes fall like 1, 1/2, 1/3, ...
     contrast : float, default=2.0
         How strongly the preferences of the classes differ; 0 means not at all.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int or RandomState instance, default=None
         Seed of the generator.
 
     Returns

@@ -48,14 +48,14 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
 
     Parameters
     ----------
-    estimator : estimator, callable or None, default=None
+    estimator : estimator or callable, default=None
         Source of features: an estimator with ``transform`` or ``predict_proba``, fitted on the
         source rows if it is not yet, or a function of rows. None: the rows, scaled by the source.
 
-    row_map : callable or None, default=None
+    row_map : callable, default=None
         ``row_map(rows)`` brings every row to a canonical form by itself, at no cost.
 
-    views : callable or None, default=None
+    views : callable, default=None
         ``views(rows, draws)`` returns as many rows, altered so that their class stays. `draws` has
         shape (n_rows, 8): uniform numbers in [0, 1), a public function of the row, in place of a
         random generator. Called after `row_map`, by ``method="self_training"``.
@@ -77,7 +77,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         How far "self_training" pulls predicted classes towards their shares in the source. Lower
         it, down to 0, where the private rows may have other shares.
 
-    max_iter : int or None, default=None
+    max_iter : int, default=None
         Steps of "self_training", each of which reads the private rows once. None: 150.
 
     block_rows : int, default=1
@@ -93,27 +93,25 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         Failure probability of the guarantee, above 0 and much smaller than one over the number of
         people.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
+    bounds : (low, high), Box, Ball or Mask, default=None
         Public domain that rows are clipped to first. None: they are used as they are, because
         what is released is clipped by norms that come from the source.
 
-    n_hint : int or None, default=None
+    n_hint : int, default=None
         Public number of private people, by which sums are divided. None takes a noisy count under
         "add_remove"; the other relations make the number public.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
-        nothing adds up over several fits.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes noise and public randomness
-        reproducible, for tests and simulations; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -136,7 +134,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     n_features_in_ : int
         Number of features of a row.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X_target` has string column names.
+        Feature names, if `X_target` has string column names.
 
     Privacy
     -------
@@ -257,7 +255,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
             Person IDs of the private rows. Without them every row is a person.
         sample_weight : array-like of shape (n_rows,), optional
             Weights of the private rows in [0, 1].
-        unit : str or None, default=None
+        unit : str, default=None
             Privacy unit; None: the name of `groups`, or "rows" without groups.
         note : str, default=""
             Text for the ledger, such as "2026-03".

@@ -59,11 +59,10 @@ _METHODS = {
 class PrivateWassersteinBarycenter(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateEstimator
 ):
-    """Private Wasserstein barycenter of several distributions, on a few free atoms.
+    """Private Wasserstein barycenter of several distributions.
 
-    Every row belongs to one of k distributions, named by its label. The barycenter is the measure
-    on ``n_atoms`` points with the least mean transport cost to all of them; with one distribution
-    it is an optimal quantizer with cells of equal mass.
+    The barycenter is the measure on ``n_atoms`` points with the least mean transport cost to all
+    distributions. With one distribution it is an optimal quantizer with equal masses.
 
     Parameters
     ----------
@@ -71,144 +70,110 @@ class PrivateWassersteinBarycenter(
         Number of atoms.
 
     method : {"auto", "coreset", "pyramid", "clusters", "subspace"}, default="auto"
-        How the distributions are released:
+        Release of the distributions, see :doc:`/explanation/barycenter`:
 
-        - "auto": with a given box, "pyramid" for two to four features, and for five and six with
-          ``delta=0`` and few people. Otherwise "coreset" for p = 1 and for up to three features,
-          above "subspace" where ``delta > 0`` and the budget lets moments stand out from noise,
-          and else "clusters". The choice uses public or released numbers alone;
-        - "coreset": a noisy tree for every distribution, then the exact barycenter of the measures
-          made of them. Haar differences with ``delta > 0``, counts with ``delta=0``;
-        - "pyramid": counts of cells that are split where earlier counts show people, in a box cut
-          to where the rows are; reads the rows five times. Costs least for wide bounds or thin
-          shapes in two to six features;
-        - "clusters": private k-means of every distribution, then the exact barycenter of the
-          weighted centers. From four features on; where noise hides clusters, centers and atoms
-          go to one private mean;
-        - "subspace": principal axes, a model of every distribution in them, and mean residuals
-          that lift its atoms back to all features. For p = 2 and ``delta > 0``.
+        - "auto": chosen from public or released numbers only;
+        - "coreset": a noisy tree of each distribution;
+        - "pyramid": counts of cells, split where earlier counts show people;
+        - "clusters": private k-means of each distribution;
+        - "subspace": Gaussian models in principal axes. Needs p = 2 and ``delta > 0``.
 
     p : {1, 2}, default=2
-        Power of the distance in the transport cost.
+        Power of the distance.
 
-    classes : array-like or None, default=None
-        Public labels of the distributions. None: rows without labels are one distribution; rows
-        with labels need the set, except under "replace_one", where labels are public.
+    classes : array-like, default=None
+        Public labels. None: one distribution, or under "replace_one" the labels in `y`, which are
+        public.
 
-    class_weights : array-like of shape (n_classes,) or None, default=None
-        Public weight of each distribution in the mean; equal by default.
+    class_weights : array-like of shape (n_classes,), default=None
+        Public weights, equal by default.
 
-    n_init : int or None, default=None
-        Number of starts of the barycenter search, which cost only time. None: ten for one
-        distribution, two for several and for "pyramid".
+    n_init : int, default=None
+        Starts of the search. None: two, or ten for one distribution without "pyramid".
 
-    n_components : int or None, default=None
-        Number of axes of "subspace". None takes those that stand out from the noise, 2 to 12.
+    n_components : int, default=None
+        Axes of "subspace". None: 2 to 12 that exceed the noise.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
 
     delta : float, default=0.0
-        Failure probability of the guarantee. 0 means pure privacy, with Laplace noise; a positive
-        value (much smaller than one over the number of people) means Gaussian noise.
+        Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
+        otherwise it is Gaussian.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border. None finds a box with a
-        fifth of the budget.
+    bounds : (low, high), Box, Ball or Mask, default=None
+        Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people; sets resolutions only. None takes a noisy count with
-        a twentieth of the budget under "add_remove"; the other relations make the number public.
+    n_hint : int, default=None
+        Public estimate of the number of people, for resolutions only. None spends 5% of the budget
+        under "add_remove"; other relations make it public.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own and
-        nothing adds up over several fits.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise and the starts
-        reproducible, for tests and simulations; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_atoms, n_features)
-        The atoms.
+        Atoms.
     weights_ : ndarray of shape (n_atoms,)
-        Their masses, all equal; they sum to 1.
-    class_weights_ : ndarray of shape (n_classes,)
-        Weight of each distribution.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the distributions.
+        Masses ``1 / n_atoms``.
+    classes_, class_weights_ : ndarray of shape (n_classes,)
+        Labels and weights of the distributions.
     potentials_ : ndarray of shape (n_classes, n_atoms)
-        A row x of a class belongs to the atom with the least
-        ``|x - y_j|**p - potentials_[class, j]``.
+        A row x of a class belongs to the atom with the least ``|x - y_j|**p - potentials_[class,
+        j]``.
     private_measures_ : list of DiscreteMeasure
-        The private measure of each distribution.
+        Private measure of each distribution.
     release_cost_ : float
-        Mean transport cost from the private measures to the atoms, not from the rows.
+        Mean cost from the private measures, not the rows.
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan
-        What was released and charged.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``. A person's rows belong to one distribution, or
-        count in each by their share where labels are private.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``. A person's rows belong to one distribution, or count in each by their share
+        where labels are private.
     Mechanism
-        RoundedGaussian when ``delta`` is positive. With ``delta=0``, DiscreteLaplace for
-        ``method="auto"``, DiscreteLaplace for ``method="coreset"``, DiscreteLaplace for
-        ``method="pyramid"``, DiscreteLaplace for ``method="clusters"``, nothing for
-        ``method="subspace"``: it refuses ``delta=0``.
+        RoundedGaussian when ``delta > 0``, DiscreteLaplace when ``delta=0`` and
+        ``method!="subspace"``.
     Sensitivity
-        That of PrivateMeasure for one distribution; a level of counts changes by 1 when a person is
-        added and by 2 when one is replaced. A person is in one distribution, so several cost
-        together what one costs under "add_remove" and "replace_one"; under "replace_any" two trees
-        change, each by an added or a removed person. The counts of a pyramid change as levels do.
-        Clusters change as those of PrivateKMeans, each class with noise for its own questions. A
-        round releases masses, residual sums and squared residuals of fixed cells, in units in which
-        a residual has length at most 1: one person adds 1 to each in one cell; replaced, the person
-        moves the sums of one cell by up to 2, or of two cells by 1 each.
+        For one distribution that of PrivateMeasure, of PrivateKMeans for "clusters", and in
+        :doc:`/explanation/barycenter` for "subspace". Several cost what one costs under
+        "add_remove" and "replace_one". Under "replace_any" two change, each by an added or a
+        removed person.
     Budget
-        All distributions together, and what finds bounds and size, cost (epsilon, delta).
+        All distributions, bounds and size cost (epsilon, delta) together.
     Released
-        support_, weights_, class_weights_, classes_, potentials_, private_measures_,
-        release_cost_, domain_, privacy_, n_features_in_, feature_names_in_
+        support_, weights_, class_weights_, classes_, potentials_, private_measures_, release_cost_,
+        domain_, privacy_, n_features_in_, feature_names_in_
     Not covered
-        predict, transform, fit_transform, map, score: exact functions of the rows they are given.
-
-    See Also
-    --------
-    PrivateMeasure : The private measure of one distribution.
-
-    References
-    ----------
-    Y. He, R. Vershynin, Y. Zhu. Algorithmically effective differentially private synthetic data.
-    COLT 2023.
+        predict, transform, fit_transform, map, score: exact functions of their input.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skdp_bary import PrivateWassersteinBarycenter
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.integers(2, size=20000)
-    >>> X = rng.normal(size=(20000, 2)) * 0.05 + np.where(y[:, None] == 0, 0.3, 0.7)
-    >>> barycenter = PrivateWassersteinBarycenter(
-    ...     n_atoms=4, classes=[0, 1], bounds=(0, 1), n_hint=20000
-    ... ).fit(X, y)
-    >>> bool(abs(barycenter.support_.mean(axis=0) - 0.5).max() < 0.05)
-    True
+    >>> X, y = np.random.default_rng(0).beta(2, 5, size=(20000, 2)), np.arange(20000) % 2
+    >>> barycenter = PrivateWassersteinBarycenter(4, classes=[0, 1], bounds=(0, 1), n_hint=20000)
+    >>> barycenter.fit(X, y).support_.shape
+    (4, 2)
     """
 
     _setting = BarycenterSetting
@@ -341,7 +306,7 @@ class PrivateWassersteinBarycenter(
         Parameters
         ----------
         n_samples : int, default=1
-        random_state : None, int or RandomState, default=None
+        random_state : int or RandomState, default=None
 
         Returns
         -------

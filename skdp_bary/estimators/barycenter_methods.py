@@ -108,7 +108,7 @@ class CoresetMethod(BarycenterMethod):
     Parameters
     ----------
     tree_method : HaarMethod or BlockCountsMethod
-    pure : BlockCountsMethod or None, default=None
+    pure : BlockCountsMethod, default=None
         What is released instead with Laplace noise, for which fewer levels are better.
     """
 
@@ -284,7 +284,7 @@ def ask_trees(tree_method, facts, domain, n_atoms, components=None):
     domain : Box, Ball or Mask
         What the trees divide: the domain of the rows, or of their images.
     n_atoms : int
-    components : ndarray of shape (n_components, n_features) or None, default=None
+    components : ndarray of shape (n_components, n_features), default=None
         Public linear map to the images.
     """
     # cells small next to those of the atoms, and not emptied by noise, by public facts

@@ -222,7 +222,7 @@ path, of shape (n_rows, n_features)
             :class:`~skdp_bary.SpilledPersons`.
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1]; larger ones count as 1.
-        unit : str or None, default=None
+        unit : str, default=None
             Privacy unit, such as "patient_id". None: the name of the column passed as `groups`, or
             "rows" without groups. A budget that declares a unit rejects fits with another one.
         note : str, default=""

@@ -47,27 +47,25 @@ class PrivateDriftSketch(BasePrivateEstimator):
     delta : float, default=1e-6
         Failure probability of the guarantee, much smaller than one over the number of people.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
+    bounds : (low, high), Box, Ball or Mask, default=None
         Public domain of the rows; rows outside are moved to its border. Sketches can only be
-        compared that have the same. None finds a box with 20% of the budget, another in every
+        compared that have the same. None estimates a box with 20% of the budget, another in every
         fit.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people; sets the units of weights only.
+    n_hint : int, default=None
+        Public estimate of the number of people; sets the units of weights only.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
-        nothing adds up over several fits.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise reproducible, for
-        tests and simulations; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -80,13 +78,13 @@ class PrivateDriftSketch(BasePrivateEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``.
     Mechanism
         RoundedGaussian; ``delta`` must be above 0.
     Sensitivity
@@ -162,13 +160,13 @@ class PrivateDriftSketch(BasePrivateEstimator):
 
         Parameters
         ----------
-        other : PrivateDriftSketch or None, default=None
+        other : PrivateDriftSketch, default=None
             Fitted on other people, with the same bounds.
-        public_rows : array-like of shape (n_rows, n_features) or None, default=None
+        public_rows : array-like of shape (n_rows, n_features), default=None
             Rows that are public: the result tells about them without protection.
         n_resamples : int, default=1999
             Number of simulated differences; the smallest p-value is ``1 / (n_resamples + 1)``.
-        random_state : None, int or RandomState, default=None
+        random_state : int or RandomState, default=None
             Randomness of the simulation, which is public.
 
         Returns

@@ -64,7 +64,7 @@ class PrivateGenerator(BasePrivateEstimator):
         Number of cells of a class, at most 256. "auto" takes 5, or 1 where public facts say that
         noise would drown more, or where matrices of 5 cells would not fit 256 MB.
 
-    image_shape : tuple or None, default=None
+    image_shape : tuple, default=None
         Public (height, width) or (height, width, channels) of rows that are images, pixel by pixel
         and the channels of a pixel together. Means are then smoothed in a cosine basis, neighboring
         pixels vary together, and pixels that are dark in the mean stay dark.
@@ -74,15 +74,15 @@ class PrivateGenerator(BasePrivateEstimator):
         features in which classes differ by their means, such as those of a public network, and for
         linear classifiers of them.
 
-    class_spread : float or None, default=None
+    class_spread : float, default=None
         Public guess of the root mean square distance of rows from the mean of their class; rows are
         clipped a little further out. None takes it from the first release.
 
-    classes : array-like or None, default=None
+    classes : array-like, default=None
         Public labels. None: rows without labels are one class; rows with labels need the set,
         except under "replace_one", where labels are public.
 
-    class_prior : array-like of shape (n_classes,) or None, default=None
+    class_prior : array-like of shape (n_classes,), default=None
         Public frequencies of the labels that samples get when none is asked for. None takes those
         of the release.
 
@@ -93,28 +93,26 @@ class PrivateGenerator(BasePrivateEstimator):
         Failure probability of the guarantee, above zero and much smaller than one over the number
         of people.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
+    bounds : (low, high), Box, Ball or Mask, default=None
         Public domain of the rows; rows outside are moved to its border, and samples are inside.
         Features are scaled by the widths of a box, except for images and with `class_spread`. None
-        finds a box with a fifth of the budget.
+        estimates a box with 20% of the budget.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people; sets the number of cells only. None takes a noisy
+    n_hint : int, default=None
+        Public estimate of the number of people; sets the number of cells only. None takes a noisy
         count with 5% of the budget under "add_remove"; the other relations make the number public.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
-        nothing adds up over several fits.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise reproducible, for
-        tests and simulations; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -135,13 +133,13 @@ class PrivateGenerator(BasePrivateEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``.
     Mechanism
         RoundedGaussian; ``delta=0`` is rejected.
     Sensitivity
@@ -240,12 +238,12 @@ class PrivateGenerator(BasePrivateEstimator):
         Parameters
         ----------
         n_samples : int, default=1
-        y : label or None, default=None
+        y : label, default=None
             Class of all rows. None draws the labels by the probabilities of the classes.
-        random_state : None, int or RandomState, default=None
+        random_state : int or RandomState, default=None
         as_frame : bool, default=False
             Return `X` as a pandas DataFrame with the names of the features, where there are some.
-        warps : dict or None, default=None
+        warps : dict, default=None
             For images: every row is warped at random, by up to "turn" degrees, a "shear" and a
             "scale" (logarithm) of both axes, and a "shift" as a part of the sides, 0 where not
             named. This is a public prior, that images moved so far keep their class: it adds what

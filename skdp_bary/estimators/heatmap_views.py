@@ -61,7 +61,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
         ----------
         resolution : int, default=256
             A power of two, up to 4096.
-        bandwidth : float or None, default=None
+        bandwidth : float, default=None
             Standard deviation of the blur in units of the side of the map; 0 shows the cells as
             they are. None is the bandwidth of the estimator.
 
@@ -120,7 +120,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
         Parameters
         ----------
         n_samples : int, default=1
-        random_state : None, int or RandomState, default=None
+        random_state : int or RandomState, default=None
 
         Returns
         -------
@@ -192,7 +192,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
         ----------
         n_clusters : int
         n_init : int, default=10
-        random_state : None, int or RandomState, default=None
+        random_state : int or RandomState, default=None
 
         Returns
         -------

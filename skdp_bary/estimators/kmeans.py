@@ -129,10 +129,10 @@ class PrivateKMeans(
         the fit. Must be "auto" with at most three features, where four looks at ever finer cells
         take the place of rounds.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people, for resolutions and shares, and with more than three
-        features for a first mean where noise cannot tell it from the number.
-        None takes a noisy count under "add_remove"; the other relations make the number public.
+    n_hint : int, default=None
+        Public estimate of the number of people, for resolutions and shares, and with more than
+        three features for a first mean where noise cannot tell it from the number. None takes a
+        noisy count under "add_remove"; the other relations make the number public.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
@@ -142,23 +142,21 @@ class PrivateKMeans(
         any with up to three features; a positive value (much smaller than one over the number
         of people) means Gaussian noise.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
+    bounds : (low, high), Box, Ball or Mask, default=None
         Public domain of the rows; rows outside are moved to its border. None finds a box, or a ball
         with more than three features, with 20% of the budget.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
-        nothing adds up over several fits.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise and the starts
-        reproducible, for tests and simulations; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -184,13 +182,13 @@ class PrivateKMeans(
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``.
     Mechanism
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity
@@ -291,7 +289,7 @@ class PrivateKMeans(
         y : ignored
         groups, sample_weight : array-like of shape (n_rows,), optional
             As in ``fit``.
-        unit : str or None, default=None
+        unit : str, default=None
         note : str, default=""
             As in ``fit``.
 

@@ -47,12 +47,11 @@ class PrivateMeasure(BasePrivateEstimator):
         Privacy loss of one fit.
 
     delta : float, default=0.0
-        Failure probability of the guarantee. 0 means pure privacy, with Laplace noise; a positive
-        value (much smaller than one over the number of people) means Gaussian noise.
+        Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
+        otherwise it is Gaussian.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border. None finds a box with a
-        fifth of the budget.
+    bounds : (low, high), Box, Ball or Mask, default=None
+        Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
     depth : "auto" or int, default="auto"
         Number of times the domain is halved. "auto" follows from the size, public or estimated,
@@ -69,23 +68,21 @@ class PrivateMeasure(BasePrivateEstimator):
           mass, then of cells split again, so rows are read three times; masses are posterior
           means, for a prior of even, uneven and sparse splits that the release itself teaches.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people; sets the depth only. None takes a noisy count with a
-        twentieth of the budget under "add_remove"; the other relations make the number public.
+    n_hint : int, default=None
+        Public estimate of the number of people; sets the depth only. None takes a noisy count with
+        5% of the budget under "add_remove"; the other relations make the number public.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
-        nothing adds up over several fits.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise reproducible, for
-        tests and simulations; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -106,13 +103,13 @@ class PrivateMeasure(BasePrivateEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``.
     Mechanism
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity
@@ -186,7 +183,7 @@ class PrivateMeasure(BasePrivateEstimator):
         Parameters
         ----------
         n_samples : int, default=1
-        random_state : None, int or RandomState, default=None
+        random_state : int or RandomState, default=None
         as_frame : bool, default=False
             Return `X` as a pandas DataFrame with the names of the features, where there are some.
 

@@ -29,7 +29,7 @@ class HaarMethod:
 
     Parameters
     ----------
-    power : float or None, default=None
+    power : float, default=None
         The power p of the Wasserstein distance that matters; deeper levels then get less noise, by
         two thirds of the exponent above. None: equal noise on all levels.
     """

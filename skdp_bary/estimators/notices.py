@@ -83,7 +83,7 @@ class DrawsItself:
 
         Parameters
         ----------
-        ax : matplotlib Axes, array of them, or None, default=None
+        ax : matplotlib Axes or array of them, default=None
             Axes to draw on; None opens a figure.
         **options
             Passed to ``from_estimator`` of the display in :mod:`skdp_bary.plotting`.

@@ -40,29 +40,26 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
         value (much smaller than one over the number of people) means Gaussian noise, which is
         smaller from about 25 features on.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border. None finds a box with a
-        fifth of the budget.
+    bounds : (low, high), Box, Ball or Mask, default=None
+        Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
     clip : float, default=5.0
         Scaled features are clipped to [-clip, clip]: the bounds for the next step.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people, for advice about the noise alone.
+    n_hint : int, default=None
+        Public estimate of the number of people, for advice about the noise alone.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
-        nothing adds up over several fits.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise reproducible, for
-        tests and simulations; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -81,13 +78,13 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``.
     Mechanism
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity

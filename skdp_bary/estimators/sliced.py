@@ -38,11 +38,11 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     Parameters
     ----------
-    n_projections : int or None, default=None
+    n_projections : int, default=None
         Number of directions. None takes whole frames of together at least 100 directions (one on
         the line, 1000 orthonormal ones above 1000 features).
 
-    n_quantiles : int or None, default=None
+    n_quantiles : int, default=None
         Number of blocks of the sorted projections. None balances, by public facts, the noise, which
         grows with it, with the width of the blocks: between 8 and 128.
 
@@ -63,14 +63,14 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         every fit, and cost more noise. An array has unit columns and must not be made from private
         data. The guarantee holds for known directions, which may be used again.
 
-    reference : array-like of shape (n_rows, n_features) or None, default=None
+    reference : array-like of shape (n_rows, n_features), default=None
         Public rows that ``method="scalar"`` measures the distance to.
 
-    classes : array-like or None, default=None
+    classes : array-like, default=None
         Public labels of several distributions, which `y` tells apart. None: all rows are one
         distribution, and `y` is ignored.
 
-    n_min : int, array-like of shape (n_classes,) or None, default=None
+    n_min : int or array-like of shape (n_classes,), default=None
         Public lower bound of the number of people, of each class, where that number is private.
         A class with fewer is filled up with rows at the center of the domain, so too high a number
         gives a wrong distribution and the same guarantee. None finds it with 5% of the budget.
@@ -81,26 +81,24 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     delta : float, default=1e-6
         Failure probability of the guarantee, much smaller than one over the number of people.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
+    bounds : (low, high), Box, Ball or Mask, default=None
         Public domain of the rows; rows outside are moved to its border. Noise is proportional to
-        its radius. None finds a box with 20% of the budget.
+        its radius. None estimates a box with 20% of the budget.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people; sets the number of quantiles only.
+    n_hint : int, default=None
+        Public estimate of the number of people; sets the number of quantiles only.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
-        nothing adds up over several fits.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise reproducible, for
-        tests and simulations; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -121,13 +119,13 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``.
     Mechanism
         RoundedGaussian for ``method="sketch"``, DiscreteLaplace for ``method="scalar"``.
     Sensitivity
@@ -372,7 +370,7 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             All points are fitted together; a few thousand take seconds.
         label : object, default=None
             The distribution; may be left out when there is only one.
-        random_state : None, int or RandomState, default=None
+        random_state : int or RandomState, default=None
             Randomness of the start, which is public.
 
         Returns
@@ -390,7 +388,7 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
         Parameters
         ----------
-        weights : array-like or None, default=None
+        weights : array-like, default=None
             Non-negative, one a distribution: first those of this estimator, in the order of
             ``classes_``, then those of the others. Equal by default.
         others : sequence of DPSlicedWasserstein, default=()

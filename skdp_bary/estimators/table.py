@@ -61,7 +61,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         Public: what every column can hold. A kind of :mod:`skdp_bary.schema` represents a schema
         in which all columns are of that kind.
 
-    label : str, int or None, default=None
+    label : str or int, default=None
         Name of the column, or its place, that the others are to be predicted from: a flag, a
         category or an ordinal. Everything is measured in each of its classes. Its values are as
         private as others.
@@ -85,24 +85,22 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         Failure probability of the guarantee. With 0 noise is Laplace, and 10% of the budget
         finds the pairs of columns that are worth measuring.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people; none is needed, and their number is part of the
+    n_hint : int, default=None
+        Public estimate of the number of people; none is needed, and their number is part of the
         release.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation; labels are private under all of them. None takes the accountant's,
         which is "add_remove" by default.
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
-        nothing adds up over several fits.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise reproducible, for
-        tests and simulations; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -126,8 +124,8 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``.
     Mechanism
         RoundedGaussian, or DiscreteLaplace with ``delta=0``.
     Sensitivity

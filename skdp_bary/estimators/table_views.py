@@ -49,8 +49,8 @@ class TableViews:
         Parameters
         ----------
         n_samples : int, default=1
-        random_state : None, int or RandomState, default=None
-        given : dict or None, default=None
+        random_state : int or RandomState, default=None
+        given : dict, default=None
             By name of the column what all rows must have: a value, a list of values of a category,
             a range ``(low, high)`` of numbers or dates in which None is an open end, or None for
             missing.
@@ -164,11 +164,11 @@ class TableViews:
         X : table of shape (n_rows, n_columns)
             The rows of the fit, in memory; a column of person IDs that the fit was told by name is
             left out. The report is an exact function of them.
-        held_out : table or None, default=None
+        held_out : table, default=None
             Rows like them that were not in the fit: what an attack on membership is judged by.
-        predict : str, int or None, default=None
+        predict : str or int, default=None
             Column that models predict from the others, of numbers or not; None: the label.
-        random_state : None, int or RandomState, default=None
+        random_state : int or RandomState, default=None
 
         Returns
         -------

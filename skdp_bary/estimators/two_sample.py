@@ -58,15 +58,15 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
 
     Parameters
     ----------
-    classes : array-like of two labels or None, default=None
+    classes : array-like of two labels, default=None
         Public labels of the cohorts in `y`. May be left out under "replace_one", where labels are
         public; None with a `reference`.
 
-    reference : array-like of shape (n_rows, n_features) or None, default=None
+    reference : array-like of shape (n_rows, n_features), default=None
         Public rows that all rows given to ``fit`` are compared with; `y` is ignored then, and the
         whole budget goes to the distance. It must hold no private rows.
 
-    n_min : int, array-like of shape (2,) or None, default=None
+    n_min : int or array-like of shape (2,), default=None
         Public lower bound of the number of people of each cohort, where these numbers are
         private. A cohort with fewer is filled up with rows at the center of the domain, so too
         high a number gives wrong answers and the same guarantee. None finds it with an eighth of
@@ -83,27 +83,24 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         Failure probability of the guarantee. 0 means pure privacy, with Laplace noise, which is
         the best for single numbers.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border. None finds a box with a
-        fifth of the budget.
+    bounds : (low, high), Box, Ball or Mask, default=None
+        Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people; sets the units of weights only.
+    n_hint : int, default=None
+        Public estimate of the number of people; sets the units of weights only.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default. Under
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove". Under
         "replace_one" the sizes of the cohorts are public, and nothing is spent on them.
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget and
-        nothing adds up over several fits.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise reproducible, for
-        tests and simulations; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -120,13 +117,13 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``.
     Mechanism
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity

@@ -39,7 +39,7 @@ def check_domain(bounds: Bounds, n_features: int, names: list[str] | None = None
         numbers in two lists that could as well be one pair for each of two features are rejected.
     n_features : int
         Number of columns of the rows.
-    names : list of str or None, default=None
+    names : list of str, default=None
         Names of the columns; None where they have none.
 
     Returns
@@ -179,7 +179,7 @@ def in_words(bounds: Bounds, names: list[str] | None = None) -> str:
     ----------
     bounds : object
         As given by a user; None: they are estimated privately.
-    names : list of str or None, default=None
+    names : list of str, default=None
         Names of the features, in their order.
     """
     if bounds is None:

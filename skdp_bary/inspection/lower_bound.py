@@ -66,7 +66,7 @@ def epsilon_lower_bound(
     data, neighbor : object
         Two neighboring datasets, as the callable takes them; for an estimator ``X``, or a dict of
         the arguments of ``fit``.
-    extract : callable or None, default=None
+    extract : callable, default=None
         For an estimator: ``extract(fitted)`` returns the release, as a number or an array.
         None takes the noisy integers of an estimator of this package, of which everything it
         publishes is a function.
@@ -80,7 +80,7 @@ def epsilon_lower_bound(
     random_state : None or int, default=None
         None leaves all randomness to the mechanism. An integer makes the audit reproducible where
         the mechanism lets itself be seeded.
-    callback : callable or None, default=None
+    callback : callable, default=None
         Called as ``callback(done, n_runs)`` after each pair of runs.
 
     Returns

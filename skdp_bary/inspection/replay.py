@@ -346,7 +346,7 @@ def record_fit(estimator, arguments, script=(), *, accountant=None, answers_only
         Arguments of ``fit``.
     script : sequence of Record, default=()
         Releases of an earlier fit, handed back instead of drawing noise.
-    accountant : BudgetAccountant or None, default=None
+    accountant : BudgetAccountant, default=None
         Pays for the fit. None: its own budget does.
     answers_only : bool, default=False
         Whether the fit may end with its last release, and leave the estimator unfitted: for

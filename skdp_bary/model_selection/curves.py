@@ -78,7 +78,7 @@ def privacy_utility_curve(
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,), optional
     epsilons : sequence of float
-    scorer : str, callable or None, default=None
+    scorer : str or callable, default=None
         As in scikit-learn: ``scorer(fitted, X, y)``, larger is better. None takes the estimator's
         ``score``; of generators, which have none, minus the sliced Wasserstein distance of the
         rows to rows that are drawn; of a :class:`~skdp_bary.PrivateTable` minus the share of rows
@@ -89,7 +89,7 @@ def privacy_utility_curve(
         Number of fits at each epsilon.
     groups : array-like of shape (n_rows,), optional
         Person IDs, passed to ``fit``.
-    callback : callable or None, default=None
+    callback : callable, default=None
         Called as ``callback(done, total)`` after every fit.
 
     Returns
@@ -209,7 +209,7 @@ def choose_n_clusters(
         Numbers of clusters to try; their order does not matter.
     n_init : int, default=10
         Starts of every search.
-    random_state : None, int or RandomState, default=None
+    random_state : int or RandomState, default=None
         Of the starts.
 
     Returns

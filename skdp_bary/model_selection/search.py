@@ -95,13 +95,13 @@ class PrivateSearchCV(
         "logarithmic" and a third under "geometric", which makes few trials less often. "poisson"
         needs ``delta > 0``, where it leaves most to a trial; it may come out as no trial at all.
 
-    mean_trials : float or None, default=None
+    mean_trials : float, default=None
         Mean number of trials; None takes twice the number of candidates, at least 4.
 
     score_share : float, default=0.1
         Share of a trial's budget that covers its score.
 
-    scoring : {"accuracy"} or None, default=None
+    scoring : {"accuracy"}, default=None
         "accuracy" scores a PrivateGenerator with labels by the rows whose class is told by a
         linear classifier that was trained on drawn rows. None takes distances, see
         ``best_score_``.
@@ -109,11 +109,11 @@ class PrivateSearchCV(
     epsilon, delta : float, default=1.0, 0.0
         Cost of the whole search.
 
-    accountant : BudgetAccountant or None, default=None
+    accountant : BudgetAccountant, default=None
         Budget that the search is charged to before it reads a row.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else is reproducible and not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class PrivateSearchCV(
             Person IDs.
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1].
-        unit : str or None, default=None
+        unit : str, default=None
             Privacy unit; None: the name of `groups`, or "rows" without groups.
         note : str, default=""
             Text for the ledger, such as "2026-03".

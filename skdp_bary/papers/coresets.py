@@ -316,31 +316,31 @@ class CoresetBarycenter(SubsampledBarycenter):
           sums over the cells of released atoms;
         - "projected": the same after a coarse coreset of randomly projected rows.
 
-    classes : array-like or None, default=None
+    classes : array-like, default=None
         Public labels of the distributions. None: rows without labels are one distribution; rows
         with labels need the set, except under "replace_one", where labels are public.
 
-    class_weights : array-like of shape (n_classes,) or None, default=None
+    class_weights : array-like of shape (n_classes,), default=None
         Public weight of each distribution in the mean; equal by default.
 
-    n_init : int or None, default=None
+    n_init : int, default=None
         Number of starts of the barycenter search, which cost no privacy. None: ten for one
         distribution, two for several.
 
-    init : array-like of shape (n_atoms, n_features) or None, default=None
+    init : array-like of shape (n_atoms, n_features), default=None
         Public atoms that the rounds of "perturbation" start from. None spends a fifth of the budget
         on a coarse coreset.
 
     n_rounds : int, default=4
         Number of rounds.
 
-    subsample : float or None, default=None
+    subsample : float, default=None
         Share of the persons that a fit reads, as in SubsampledBarycenter.
 
-    n_components : int or None, default=None
+    n_components : int, default=None
         For "projected", the number of dimensions after the random map.
 
-    distortion : float or None, default=None
+    distortion : float, default=None
         For "projected" without `n_components`: the relative change of costs for which the dimension
         is chosen, with the constants of a bound that asks for many dimensions.
 
@@ -348,29 +348,27 @@ class CoresetBarycenter(SubsampledBarycenter):
         Privacy loss of one fit.
 
     delta : float, default=0.0
-        Failure probability of the guarantee. 0 means pure privacy, with Laplace noise; a positive
-        value (much smaller than one over the number of persons) means Gaussian noise.
+        Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
+        otherwise it is Gaussian.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border. None finds a box with a
-        fifth of the budget.
+    bounds : (low, high), Box, Ball or Mask, default=None
+        Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
-    n_hint : int or None, default=None
-        Public guess of the number of persons. None takes a noisy count with a twentieth of the
-        budget under "add_remove"; the other relations make the number public.
+    n_hint : int, default=None
+        Public estimate of the number of persons. None takes a noisy count with 5% of the budget
+        under "add_remove"; the other relations make the number public.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise and the starts
-        reproducible; the release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -395,14 +393,14 @@ class CoresetBarycenter(SubsampledBarycenter):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``. A person's rows belong to one distribution, or
-        count in each by their share where labels are private.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``. A person's rows belong to one distribution, or count in each by their share
+        where labels are private.
     Mechanism
         RoundedGaussian when ``delta`` is positive, DiscreteLaplace with ``delta=0``.
     Sensitivity

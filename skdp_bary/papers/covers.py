@@ -164,7 +164,7 @@ def cover_radii(halfwidths, n_rows, ratio, most):
     ----------
     halfwidths : ndarray of shape (p,)
     n_rows : int
-        Public guess of the number of rows; the smallest radius is at least the n-th part of the
+        Public estimate of the number of rows; the smallest radius is at least the n-th part of the
         largest, and no radius is skipped because of the rows themselves.
     ratio : float
         Of two radii that follow each other.

@@ -188,22 +188,21 @@ class LevelwiseEMDHeatmap(PrivateEMDHeatmap):
     top_share : float, default=0.01
         Share of the cells that is kept, for "topk".
 
-    n_hint : int or None, default=None
-        Public guess of the number of people. None: "dense" takes a noisy count with a twentieth of
-        the budget under "add_remove"; the other methods do without.
+    n_hint : int, default=None
+        Public estimate of the number of people. None: "dense" takes a noisy count with 5% of the
+        budget under "add_remove"; the other methods do without.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise reproducible; the
-        release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -227,7 +226,7 @@ class LevelwiseEMDHeatmap(PrivateEMDHeatmap):
     n_features_in_ : int
         Number of features, 2.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------

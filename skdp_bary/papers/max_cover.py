@@ -187,9 +187,9 @@ class MaxCoverKMeans(PrivateKMeans):
     max_iter : "auto" or int, default="auto"
         Number of private rounds. "auto" is 3 with at most three features, and 7 with more.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people. None takes a noisy count with 5% of the
-        budget where it is private, and the exact number under the replace relations.
+    n_hint : int, default=None
+        Public estimate of the number of people. None takes a noisy count with 5% of the budget
+        where it is private, and the exact number under the replace relations.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
@@ -197,16 +197,16 @@ class MaxCoverKMeans(PrivateKMeans):
     delta : float, default=1e-6
         Failure probability of one fit; must be above zero.
 
-    bounds : (low, high), mapping, Box, Ball, Mask or None, default=None
+    bounds : (low, high), mapping, Box, Ball or Mask, default=None
         Public domain that rows are clipped to. None finds it with 20% of the budget.
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes that of the accountant, or "add_remove" without one.
 
-    accountant : BudgetAccountant, BudgetPart or None, default=None
+    accountant : BudgetAccountant or BudgetPart, default=None
         Budget to charge. None checks the fit against its own epsilon and delta only.
 
-    random_state : int, Generator, RandomState or None, default=None
+    random_state : int, Generator or RandomState, default=None
         Source of all randomness. A release is private with None only.
 
     verbose : {0, 1, 2}, default=0

@@ -229,7 +229,7 @@ class ShufflePlan(PublicPlan):
         Levels of the quadtree that are measured whole, each with an equal part of epsilon.
     units : int, default=256
         A person's mass of one is rounded to multiples of one part in `units`.
-    cells : tuple of (int, int) or None, default=None
+    cells : tuple of (int, int), default=None
         Measure these cells instead of whole levels: level and Morton code of each, none inside
         another. They share all of epsilon.
 
@@ -351,7 +351,7 @@ class ShuffleClient:
     Parameters
     ----------
     plan : ShufflePlan
-    random_state : None, int or RandomState, default=None
+    random_state : int or RandomState, default=None
         None draws from the operating system. Anything else makes the messages reproducible, for
         tests and simulations; they then protect nothing.
 
@@ -436,7 +436,7 @@ def shuffle_messages(
     ----------
     batches : iterable of ndarray
         Messages of the clients.
-    random_state : None, int or RandomState, default=None
+    random_state : int or RandomState, default=None
         None draws the order from the operating system, as the guarantee needs: an order that can
         be guessed hides no one. Anything else makes it reproducible, for tests and simulations.
 
@@ -485,7 +485,7 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
     plan : ShufflePlan
     bandwidth : float, default=1/32
         Blur of the heatmap, in units of the side of the map.
-    earlier : ShuffleAnalyzer or None, default=None
+    earlier : ShuffleAnalyzer, default=None
         Fitted to an earlier round with the same participants, whose masses count as well.
 
     Examples
@@ -738,7 +738,7 @@ def simulate_shuffle(
         Rows of all participants.
     groups : array-like of shape (n_rows,), default=None
         Person IDs. None: every row is a participant.
-    random_state : None, int or RandomState, default=None
+    random_state : int or RandomState, default=None
         None draws noise and shares from the operating system, as clients do.
 
     Returns

@@ -91,13 +91,13 @@ class SlicedNetworkAdapter(
           the private rows, at the features of that step. All steps are paid for before the first.
           Only under "replace_one", with all rows in one array; needs the extra "accounting".
 
-    image_shape : (height, width) or None, default=None
+    image_shape : (height, width), default=None
         Shape of a row that is an image: two convolutions. None: fully connected layers.
 
     latent_sizes : tuple of int, default=(100, 50)
         Layers of the features of rows that are not images.
 
-    network : callable or None, default=None
+    network : callable, default=None
         Takes the number of columns and returns a torch.nn.Module with features as outputs, and
         their number.
 
@@ -120,17 +120,17 @@ class SlicedNetworkAdapter(
     learning_rate : float, default=1e-3
         Of Adam.
 
-    callback : callable or None, default=None
+    callback : callable, default=None
         Called with a TrainingEvent after every epoch; training stops where it returns True.
 
-    n_projections : int or None, default=None
+    n_projections : int, default=None
         Directions. None takes whole frames with "sketch", one frame a batch with "batches".
 
-    n_quantiles : int or None, default=None
+    n_quantiles : int, default=None
         Blocks of the sorted projections. None balances noise and width with "sketch", and is 8 with
         "batches".
 
-    n_min : int or None, default=None
+    n_min : int, default=None
         Public lower bound of the number of private rows, as in DPSlicedWasserstein; with "sketch".
 
     epsilon : float, default=1.0
@@ -139,16 +139,16 @@ class SlicedNetworkAdapter(
     delta : float, default=1e-6
         Failure probability of the guarantee, above zero.
 
-    n_hint : int or None, default=None
-        Public guess of the number of private rows, with "sketch".
+    n_hint : int, default=None
+        Public estimate of the number of private rows, with "sketch".
 
-    neighbors : {"add_remove", "replace_one", "replace_any"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
+    accountant : BudgetAccountant, default=None
         Shared budget that the fit is charged to.
 
-    random_state : None, int or RandomState, default=None
+    random_state : int or RandomState, default=None
         None draws noise from the operating system. Anything else makes the fit reproducible, and
         the releases not private.
 
@@ -296,7 +296,7 @@ class SlicedNetworkAdapter(
             Their labels.
         X_target : array-like of shape (n_target_rows, n_features), or function returning chunks
             Private rows; chunks with ``method="sketch"`` only.
-        unit : str or None, default=None
+        unit : str, default=None
             Name of a row; None: "rows".
         note : str, default=""
             Text for the ledger, such as "2026-03".
@@ -335,7 +335,7 @@ class SlicedNetworkAdapter(
         Parameters
         ----------
         n_features : int
-        n_persons : int or None, default=None
+        n_persons : int, default=None
             Number of private rows, which "batches" needs.
 
         Returns

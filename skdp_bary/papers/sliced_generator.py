@@ -184,15 +184,15 @@ class SlicedNetworkGenerator(DPSlicedWasserstein):
     n_epochs : int, default=100
         Epochs of ``steps_per_epoch`` steps. No epoch reads a row.
 
-    image_shape : (height, width), (height, width, channels) or None, default=None
+    image_shape : (height, width) or (height, width, channels), default=None
         Shape of a row that is an image with values in its bounds, channels last. None is a table.
 
-    network : callable or None, default=None
+    network : callable, default=None
         Takes the lengths of an input, a code with the one-hot label behind it, and of an output,
         and returns a torch.nn.Module with outputs in [0, 1]. None takes the convolutions of the
         paper for images, and three fully connected layers for tables.
 
-    encoder : torch.nn.Module or None, default=None
+    encoder : torch.nn.Module, default=None
         Public map from outputs to the features that ``fit`` is given, where these are not the rows
         themselves: what the network makes is encoded and then compared. Private rows must have been
         encoded one by one, see :func:`~skdp_bary.papers.encode_rows`.
@@ -205,28 +205,28 @@ class SlicedNetworkGenerator(DPSlicedWasserstein):
 
     steps_per_epoch : int, default=100
 
-    directions_per_step : int or None, default=None
+    directions_per_step : int, default=None
         Random directions that a step compares on; all by default.
 
     learning_rate : float, default=1e-3
         Of Adam.
 
-    patience : int or None, default=None
+    patience : int, default=None
         Stops training after so many epochs without a new lowest loss. The loss is computed from the
         release and the network alone.
 
-    callback : callable or None, default=None
+    callback : callable, default=None
         Called with a TrainingEvent after every epoch; training stops where it returns True.
         :class:`~skdp_bary.papers.ProgressLine` shows the progress.
 
-    checkpoint : str, path-like or None, default=None
+    checkpoint : str or path-like, default=None
         File that the state is written to after the release and after every epoch. ``fit`` refuses
         a file that is already there: :meth:`load` goes on from it without a second release.
 
     device : str, default="cpu"
         Device that the network is trained on.
 
-    class_prior : array-like of shape (n_classes,) or None, default=None
+    class_prior : array-like of shape (n_classes,), default=None
         Public frequencies by which `sample` draws classes. None takes the numbers of people that
         the release was made for: public or estimated sizes, or ``n_min``.
 
@@ -234,10 +234,10 @@ class SlicedNetworkGenerator(DPSlicedWasserstein):
 accountant
         As in :class:`~skdp_bary.DPSlicedWasserstein`.
 
-    classes : array-like or None, default=None
+    classes : array-like, default=None
         Public labels; one network makes rows of all of them. None: rows have no labels.
 
-    random_state : None, int or RandomState, default=None
+    random_state : int or RandomState, default=None
         None draws noise from the operating system. Anything else makes the noise and the training
         reproducible, for tests and simulations; the release is then not private.
 
@@ -264,13 +264,13 @@ accountant
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``.
     Mechanism
         RoundedGaussian.
     Sensitivity
@@ -399,7 +399,7 @@ accountant
             Person IDs: the rows of one person count as one person together.
         sample_weight : array-like of shape (n_rows,), optional
             Weights in [0, 1]; larger ones count as 1.
-        unit : str or None, default=None
+        unit : str, default=None
             Privacy unit; None: the name of `groups`, or "rows" without groups.
         note : str, default=""
             Text for the ledger, such as "2026-03".
@@ -462,7 +462,7 @@ accountant
         n_samples : int, default=1
         y : object, default=None
             The class of all rows. None draws the class of each by ``class_prior``.
-        random_state : None, int or RandomState, default=None
+        random_state : int or RandomState, default=None
             Randomness of labels and codes, which is public.
 
         Returns

@@ -242,7 +242,7 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
 
     Parameters
     ----------
-    n_projections : int or None, default=None
+    n_projections : int, default=None
         Number of directions, as in :class:`~skdp_bary.DPSlicedWasserstein`.
 
     p : {1, 2}, default=2
@@ -251,7 +251,7 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
     directions : {"tight", "iid"} or ndarray of shape (n_features, n_directions), default="tight"
         Public directions, as in :class:`~skdp_bary.DPSlicedWasserstein`.
 
-    classes : array-like or None, default=None
+    classes : array-like, default=None
         Public labels of several distributions, which `y` tells apart. None: all rows are one
         distribution, and `y` is ignored.
 
@@ -261,25 +261,23 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
     delta : float, default=1e-6
         Failure probability of the guarantee, above zero.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border. None finds a box with a
-        fifth of the budget.
+    bounds : (low, high), Box, Ball or Mask, default=None
+        Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people.
+    n_hint : int, default=None
+        Public estimate of the number of people.
 
-    neighbors : {"replace_one"} or None, default=None
+    neighbors : {"replace_one"}, default=None
         Neighboring relation. None takes the accountant's, which must be "replace_one".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that the fit is charged to. None: this fit is covered by its own budget.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
-        None draws noise from the operating system. Anything else makes the noise reproducible; the
-        release is then not private.
+    random_state : int or RandomState, default=None
+        None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -300,7 +298,7 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------

@@ -257,12 +257,12 @@ class SlicedQuantileLoss(torch.nn.Module):
         ----------
         points : Tensor of shape (n_points, n_features)
             Output of a generator.
-        labels : int Tensor of shape (n_points,) or None, default=None
+        labels : int Tensor of shape (n_points,), default=None
             Codes of their classes, needed where there are several; the mean over the classes that
             occur is returned.
-        weights : Tensor of shape (n_points,) or None, default=None
+        weights : Tensor of shape (n_points,), default=None
             Non-negative masses of the points; equal by default.
-        directions : int Tensor or None, default=None
+        directions : int Tensor, default=None
             The directions to compare on, all by default. A random part of them gives a faster
             estimate of the same loss.
 
@@ -302,7 +302,7 @@ def block_means(projections, n_blocks, weights=None):
     ----------
     projections : Tensor of shape (n_points, n_directions)
     n_blocks : int
-    weights : Tensor of shape (n_points,) or None, default=None
+    weights : Tensor of shape (n_points,), default=None
 
     Returns
     -------
@@ -364,7 +364,7 @@ class ProgressLine:
 
     Parameters
     ----------
-    stream : text stream or None, default=None
+    stream : text stream, default=None
         Where to write; the standard error stream by default.
 
     Examples

@@ -374,19 +374,19 @@ class SubsampledBarycenter(PrivateWassersteinBarycenter):
     p : {1, 2}, default=2
         Power of the distance in the transport cost.
 
-    classes : array-like or None, default=None
+    classes : array-like, default=None
         Public labels of the distributions.
 
-    class_weights : array-like of shape (n_classes,) or None, default=None
+    class_weights : array-like of shape (n_classes,), default=None
         Public weight of each distribution in the mean; equal by default.
 
-    n_init : int or None, default=None
+    n_init : int, default=None
         Number of starts of the barycenter search.
 
-    n_components : int or None, default=None
+    n_components : int, default=None
         Number of axes of "subspace".
 
-    subsample : float or None, default=None
+    subsample : float, default=None
         Share of the people, in (0, 1], that a fit reads. Under "add_remove" each person enters with
         this probability, under "replace_one" this share of every class is drawn. Other relations,
         chunks and Dask collections are refused. None reads all rows.
@@ -395,28 +395,27 @@ class SubsampledBarycenter(PrivateWassersteinBarycenter):
         Privacy loss of one fit.
 
     delta : float, default=0.0
-        Failure probability of the guarantee. 0 means pure privacy, with Laplace noise; a positive
-        value (much smaller than one over the number of people) means Gaussian noise.
+        Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
+        otherwise it is Gaussian.
 
-    bounds : (low, high), Box, Ball, Mask or None, default=None
-        Public domain of the rows; rows outside are moved to its border. None finds a box with a
-        fifth of the budget.
+    bounds : (low, high), Box, Ball or Mask, default=None
+        Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
-    n_hint : int or None, default=None
-        Public guess of the number of people, before the batch is drawn.
+    n_hint : int, default=None
+        Public estimate of the number of people, before the batch is drawn.
 
-    neighbors : {"add_remove", "replace_one"} or None, default=None
-        Neighboring relation. None takes the accountant's, which is "add_remove" by default.
+    neighbors : {"add_remove", "replace_one"}, default=None
+        Neighboring relation. None takes the accountant's, by default "add_remove".
 
-    accountant : BudgetAccountant or None, default=None
-        Shared budget that pays for the fit. None: this fit is covered by a budget of its own.
+    accountant : BudgetAccountant, default=None
+        Budget shared by several fits. None bounds each fit alone.
 
-    random_state : None, int or RandomState, default=None
+    random_state : int or RandomState, default=None
         None draws noise and batch from the operating system. Anything else makes them
         reproducible; the release is then not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or one line per step.
+        Progress output: none, a bar, or every step.
 
     Attributes
     ----------
@@ -441,18 +440,16 @@ class SubsampledBarycenter(PrivateWassersteinBarycenter):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has string column names.
+        Feature names, if `X` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``; "add_remove" of one person unless stated. A person is a row,
-        or all rows with one value of ``groups``.
+        ``neighbors``, by default "add_remove" of one person: a row, or all rows with one value of
+        ``groups``.
     Mechanism
-        RoundedGaussian when ``delta`` is positive. With ``delta=0``, DiscreteLaplace for
-        ``method="auto"``, DiscreteLaplace for ``method="coreset"``, DiscreteLaplace for
-        ``method="pyramid"``, DiscreteLaplace for ``method="clusters"``, nothing for
-        ``method="subspace"``: it refuses ``delta=0``.
+        RoundedGaussian when ``delta > 0``, DiscreteLaplace when ``delta=0`` and
+        ``method!="subspace"``.
     Sensitivity
         That of :class:`~skdp_bary.PrivateWassersteinBarycenter`, for the people of the batch.
     Budget

@@ -39,7 +39,7 @@ class Display:
 
         Parameters
         ----------
-        ax : matplotlib Axes, sequence of them, or None, default=None
+        ax : matplotlib Axes or sequence of them, default=None
             Axes to draw on, as many as the picture has parts; None opens a figure.
 
         Returns

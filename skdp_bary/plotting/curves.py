@@ -76,7 +76,7 @@ class BudgetDisplay(Display):
         Parameters
         ----------
         accountant : BudgetAccountant
-        ax : matplotlib Axes or None, default=None
+        ax : matplotlib Axes, default=None
             Axes to draw on; None opens a figure.
 
         Returns
@@ -204,7 +204,7 @@ class PrivacyUtilityDisplay(Display):
             With a dict, its keys name the lines.
         score_name : str, default="score"
             Label of the vertical axis.
-        ax : matplotlib Axes or None, default=None
+        ax : matplotlib Axes, default=None
             Axes to draw on; None opens a figure.
 
         Returns
@@ -255,7 +255,7 @@ class NumbersDisplay(Display):
     names : list of str, or two of them
         Of the numbers, or of the rows and columns of a table.
     values : ndarray of shape (n_names,) or (n_rows, n_columns)
-    ends : tuple of ndarray of shape (n_names,) or None, default=None
+    ends : tuple of ndarray of shape (n_names,), default=None
         Lower and upper ends of intervals.
     label : str, default=""
         Meaning of the numbers.
@@ -294,10 +294,10 @@ class NumbersDisplay(Display):
         ----------
         estimator : PrivateTable, PrivateTwoSampleTest, PrivateDomainAdapter or DPSlicedWasserstein
             Fitted.
-        columns : str, int, pair of them or None, default=None
+        columns : str, int or pair of them, default=None
             Of a table: one column, or two that were measured together. None: the first of
             ``pairs_``.
-        ax : matplotlib Axes or None, default=None
+        ax : matplotlib Axes, default=None
             Axes to draw on; None opens a figure.
 
         Returns

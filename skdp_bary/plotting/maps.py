@@ -51,11 +51,11 @@ class HeatmapDisplay(Display):
         The first row is the lowest. Cells that are NaN are left blank.
     extent : tuple of float
         Left, right, lower and upper border of the map.
-    basemap : list of ndarray of shape (n_points, 2) or None, default=None
+    basemap : list of ndarray of shape (n_points, 2), default=None
         Public lines to draw over it, such as borders.
-    uncertainty : ndarray of shape (n_rows, n_columns) or None, default=None
+    uncertainty : ndarray of shape (n_rows, n_columns), default=None
         Drawn next to it: the length of the interval for the mass of the cell at every place.
-    feature_names : list of str or None, default=None
+    feature_names : list of str, default=None
         Names of the axes.
     title : str, default=""
         Title of the heatmap.
@@ -111,14 +111,14 @@ class HeatmapDisplay(Display):
         ----------
         estimator : PrivateEMDHeatmap
             Fitted.
-        basemap : list of array-like of shape (n_points, 2), GeoJSON or None, default=None
+        basemap : list of array-like of shape (n_points, 2) or GeoJSON, default=None
             Public borders to draw over it: lists of points, or features of a GeoJSON file.
         degrees : bool, default=False
             Whether features are longitude and latitude: a degree of longitude is then drawn
             shorter, by the cosine of the latitude in the middle.
-        level : float or None, default=None
+        level : float, default=None
             Draw next to it how long the intervals of this posterior probability are.
-        ax : matplotlib Axes, pair of them, or None, default=None
+        ax : matplotlib Axes or pair of them, default=None
             Axes to draw on; None opens a figure.
 
         Returns
@@ -201,11 +201,11 @@ class MeasureDisplay(Display):
         Mass of the cells; it sums to 1.
     bounds : tuple of ndarray of shape (n_features,)
         Lower and upper corner of the picture.
-    feature_names : list of str or None, default=None
+    feature_names : list of str, default=None
         Names of the axes.
     title : str, default=""
         Title of the picture of the release.
-    rows : ndarray of shape (n_rows, n_features) or None, default=None
+    rows : ndarray of shape (n_rows, n_features), default=None
         Rows shown next to the release.
 
     Attributes
@@ -249,9 +249,9 @@ class MeasureDisplay(Display):
         ----------
         estimator : PrivateMeasure
             Fitted.
-        features : tuple of one or two int or str, or None, default=None
+        features : tuple of one or two int or str, default=None
             Places or names of the features that are drawn. None: the first two.
-        ax : matplotlib Axes or None, default=None
+        ax : matplotlib Axes, default=None
             Axes to draw on; None opens a figure.
 
         Returns
@@ -272,7 +272,7 @@ class MeasureDisplay(Display):
             Fitted, on one or two features.
         X : array-like of shape (n_rows, n_features)
             Rows to compare with, such as those the estimator was fitted on.
-        ax : pair of matplotlib Axes or None, default=None
+        ax : pair of matplotlib Axes, default=None
             Axes for the rows and for the release; None opens a figure.
 
         Returns

@@ -56,13 +56,13 @@ class BarycenterDisplay(Display):
         One name a group.
     bounds : tuple of ndarray of shape (2,)
         Lower and upper corner of the picture.
-    basemap : list of ndarray of shape (n_points, 2) or None, default=None
+    basemap : list of ndarray of shape (n_points, 2), default=None
         Public lines to draw below, such as borders.
-    feature_names : list of str or None, default=None
+    feature_names : list of str, default=None
         Names of the axes.
     title : str, default=""
         Title of the picture of the release.
-    rows : list of ndarray of shape (n_rows, 2) or None, default=None
+    rows : list of ndarray of shape (n_rows, 2), default=None
         Rows of every group, shown next to the release.
     aspect : {"equal", "auto"}, default="equal"
         Whether both axes have the unit of a feature.
@@ -119,11 +119,11 @@ class BarycenterDisplay(Display):
         ----------
         estimator : PrivateWassersteinBarycenter
             Fitted.
-        features : tuple of one or two int or str, or None, default=None
+        features : tuple of one or two int or str, default=None
             Places or names of the features that are drawn. None: the first two.
-        basemap : list of array-like of shape (n_points, 2), GeoJSON or None, default=None
+        basemap : list of array-like of shape (n_points, 2) or GeoJSON, default=None
             Public lines to draw below.
-        ax : matplotlib Axes or None, default=None
+        ax : matplotlib Axes, default=None
             Axes to draw on; None opens a figure.
 
         Returns
@@ -152,9 +152,9 @@ class BarycenterDisplay(Display):
             Rows to compare with, such as those the estimator was fitted on.
         y : array-like of shape (n_rows,), default=None
             Their labels; may be left out when there is only one group.
-        basemap : list of array-like of shape (n_points, 2), GeoJSON or None, default=None
+        basemap : list of array-like of shape (n_points, 2) or GeoJSON, default=None
             Public lines to draw below.
-        ax : pair of matplotlib Axes or None, default=None
+        ax : pair of matplotlib Axes, default=None
             Axes for the rows and for the release; None opens a figure.
 
         Returns
@@ -241,11 +241,11 @@ class ClusterDisplay(Display):
         Noisy numbers of people.
     stderr : ndarray of shape (n_clusters,) or (n_clusters, 2)
         Standard deviation of each coordinate of a center, or of one and the other.
-    coarse : ndarray of shape (n_points, n_features) or None, default=None
+    coarse : ndarray of shape (n_points, n_features), default=None
         Released points to draw behind the centers.
-    image_shape : tuple of int or None, default=None
+    image_shape : tuple of int, default=None
         Draw every center as a picture of this shape.
-    feature_names : list of str or None, default=None
+    feature_names : list of str, default=None
         Names of the axes.
     title : str, default=""
 
@@ -293,12 +293,12 @@ class ClusterDisplay(Display):
         ----------
         estimator : PrivateKMeans or PrivateGenerator
             Fitted. Of a generator the means of its cells are drawn, over rows drawn from it.
-        image_shape : tuple of int or None, default=None
+        image_shape : tuple of int, default=None
             Draw every center as a picture of this shape, the largest cluster first. None is that of
             a generator of images.
-        features : tuple of one or two int or str, or None, default=None
+        features : tuple of one or two int or str, default=None
             Places or names of the features that are drawn. None: the first two.
-        ax : matplotlib Axes, array of them, or None, default=None
+        ax : matplotlib Axes or array of them, default=None
             Axes to draw on; None opens a figure.
 
         Returns

@@ -39,7 +39,7 @@ class SlicesDisplay(Display):
         Standard deviation of the noise on each of them.
     slices : ndarray of int of shape (n_slices,)
         Numbers of the directions.
-    public_quantiles : ndarray of shape (n_slices, n_quantiles) or None, default=None
+    public_quantiles : ndarray of shape (n_slices, n_quantiles), default=None
         Quantiles of public rows on the same slices.
     title : str, default=""
         Title of the picture.
@@ -95,7 +95,7 @@ class SlicesDisplay(Display):
             The distribution that is drawn; None is the first.
         n_slices : int, default=4
             Number of slices.
-        ax : matplotlib Axes or None, default=None
+        ax : matplotlib Axes, default=None
             Axes to draw on; None opens a figure.
 
         Returns
@@ -166,7 +166,7 @@ class ContrastDisplay(Display):
         Differences of the smoothed densities, and their standard deviations under one distribution.
     feature_names : list of str
     title : str, default=""
-    held : ndarray of bool or None, default=None
+    held : ndarray of bool, default=None
         Of the shape of `differences`: where there are people enough. None: everywhere.
     label : str, default="difference of smoothed densities"
         What is drawn.
@@ -221,16 +221,16 @@ class ContrastDisplay(Display):
         Parameters
         ----------
         estimator : PrivateDriftSketch
-        other : PrivateDriftSketch or None, default=None
-        public_rows : array-like of shape (n_rows, n_features) or None, default=None
-        features : tuple of one or two int or str, or None, default=None
+        other : PrivateDriftSketch, default=None
+        public_rows : array-like of shape (n_rows, n_features), default=None
+        features : tuple of one or two int or str, default=None
             Places or names of the features that are drawn. None: the first two.
-        at : array-like of shape (n_features,) or None, default=None
+        at : array-like of shape (n_features,), default=None
             Public point through which the picture cuts: values of the features that are not drawn.
             None is where both together hold most people, as the releases tell.
         n_points : int, default=65
             Points along a feature.
-        ax : matplotlib Axes or None, default=None
+        ax : matplotlib Axes, default=None
             Axes to draw on; None opens a figure.
 
         Returns

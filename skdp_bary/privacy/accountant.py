@@ -56,10 +56,10 @@ class BudgetAccountant(SharedBudget):
         processes of one host can share it, and it survives crashes.
         ``postgresql://user@host/database#budget`` names a budget on a PostgreSQL server, shared by
         many hosts (extra ``postgres``). With None the entries live in the memory of this process.
-    unit : str or None, default=None
+    unit : str, default=None
         Privacy unit of the guarantee, such as ``"patient_id"`` or ``"rows"``. A fit that protects
         another unit is rejected. None declares no unit.
-    file_group : str or None, default=None
+    file_group : str, default=None
         Group of this computer that may spend from a new ledger file, whose folder must belong to
         it. None: the owner alone.
 
@@ -168,9 +168,9 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
             Neighboring relation.
         composition : {"sum", "renyi"}, default="sum"
             Composition of spends.
-        unit : str or None, default=None
+        unit : str, default=None
             Privacy unit.
-        file_group : str or None, default=None
+        file_group : str, default=None
             Group of this computer that may spend from the file.
 
         Returns
@@ -249,7 +249,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         ----------
         epsilon : float
             New limit of the privacy loss, not below the present one.
-        delta : float or None, default=None
+        delta : float, default=None
             New limit of the failure probability, not below the present one. None keeps it.
         who : str, default=""
             Person who decided, for the entries.
@@ -294,7 +294,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
 
         Parameters
         ----------
-        receipt : Receipt or None, default=None
+        receipt : Receipt, default=None
             A receipt taken earlier. It reveals an older copy that replaced the ledger.
 
         Returns
@@ -386,7 +386,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         ----------
         name : str
             Name of the part.
-        disjoint : str or None, default=None
+        disjoint : str, default=None
             Why no one is in two parts, such as ``"by hospital"``. It is kept with every entry.
 
         Returns
@@ -425,7 +425,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
+        ax : matplotlib Axes, default=None
             Axes to draw on; None opens a figure.
 
         Returns

@@ -248,7 +248,7 @@ def failure_advice(delta: float, persons: int | None = None) -> str:
     Parameters
     ----------
     delta : float
-    persons : int or None, default=None
+    persons : int, default=None
         A public number of people.
     """
     if persons and delta * persons > 1.0:

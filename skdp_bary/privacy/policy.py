@@ -329,7 +329,7 @@ Nothing was charged.
         ----------
         name : str
             Name of the part.
-        disjoint : str or None, default=None
+        disjoint : str, default=None
             Why no one is in two parts, such as ``"by hospital"``.
 
         Returns
@@ -368,7 +368,7 @@ Nothing was charged.
             As for `BudgetAccountant.quote`.
         n_features : int, default=None
             As for `BudgetAccountant.quote`.
-        unit : str or None, default=None
+        unit : str, default=None
             As for `BudgetAccountant.quote`.
 
         Returns

@@ -40,7 +40,7 @@ class Quote:
         this cost, from public facts alone.
     bounds : str, default=""
         The public bounds of the estimators, feature by feature, to check before the fit.
-    unit : str or None, default=None
+    unit : str, default=None
         Privacy unit that the budget declares, if any: a fit that protects another one raises.
     """
 

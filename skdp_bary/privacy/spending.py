@@ -80,7 +80,7 @@ class SharedBudget:
             Plan of the release.
         who : str
             Name of the spender in the entries.
-        unit : str or None, default=None
+        unit : str, default=None
             Privacy unit of the release. It must be that of the budget, if the budget declares one.
         note : str, default=""
             Free text kept with the entry.
@@ -146,7 +146,7 @@ class SharedBudget:
             Plan of the release.
         who : str, default="A plan"
             Name of the spender, for the error.
-        unit : str or None, default=None
+        unit : str, default=None
             As for :meth:`charge`.
         origin : callable, default=None
             As for :meth:`charge`.
@@ -212,7 +212,7 @@ class SharedBudget:
             Name of the spender in the entries.
         note : str, default=""
             Free text kept with the entry.
-        unit : str or None, default=None
+        unit : str, default=None
             Privacy unit of the release. None: that of the budget.
 
         Raises
@@ -244,7 +244,7 @@ class SharedBudget:
         n_features : int, default=None
             Number of columns that would be fitted; not used for a plan. None: that of the bounds or
             the schema of the estimator, if these determine it.
-        unit : str or None, default=None
+        unit : str, default=None
             Privacy unit of the fit. It must be that of the budget, if the budget declares one.
             None: the unit is checked by the fit.
 

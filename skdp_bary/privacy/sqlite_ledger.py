@@ -81,7 +81,7 @@ class SqliteLedger(Chained):
         What the entries are measured against (ceiling, relation, composition, order). They are
         stored in a new file, and must equal what an existing file holds. With None the file must
         exist.
-    file_group : str or None, default=None
+    file_group : str, default=None
         Group that may spend from a new file.
     """
 

@@ -33,7 +33,7 @@ class DisjointCounts(Sums):
         Largest mass of one person.
     total_public : bool, default=False
         True when no neighbor can change the mass of a class.
-    block_weights : tuple of float or None, default=None
+    block_weights : tuple of float, default=None
         Relative noise scale of each block; None: equal scales.
 
     Notes

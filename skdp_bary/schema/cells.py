@@ -371,7 +371,7 @@ class TableCells:
         ----------
         n_columns : int
             Of the table; a schema of another width is rejected.
-        names : list or None, default=None
+        names : list, default=None
             Of the columns, for errors.
         """
         schema = self.schema

@@ -181,7 +181,7 @@ class Number(_Range):
     ----------
     low, high : float
         Public range.
-    resolution : float or None, default=None
+    resolution : float, default=None
         Width of the steps that matter, for tables; reading rounds nothing.
     log : bool, default=False
         Whether steps grow with the numbers, for tables; needs ``low > 0``. Amounts of money, sizes

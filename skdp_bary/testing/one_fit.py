@@ -87,7 +87,7 @@ def _require_relation(estimator, relation):
 
 # One fit of every setting, seen from all sides: ledger, draws, parameters and documents.
 
-_SETTING = re.compile(r'([a-z_]+)="([^"]*)"')
+_SETTING = re.compile(r'([a-z_]+)(!?)="([^"]*)"')
 
 
 @dataclass(frozen=True)
@@ -194,12 +194,16 @@ def _require_released_field(estimator, found):
 def _require_mechanism_field(estimator, used):
     """The mechanisms named are the ones that plans use, over all settings.
 
-    What is named next to ``parameter="value"``, up to the next comma, is for that value alone.
+    Those next to ``parameter="value"``, up to the next comma, are for that value alone, and those
+    next to ``parameter!="value"`` for all others.
     """
     text = ",".join(
         part
         for part in privacy_section(estimator).get("Mechanism", "").split(",")
-        if all(getattr(estimator, name, None) == value for name, value in _SETTING.findall(part))
+        if all(
+            (getattr(estimator, name, None) == value) != bool(unlike)
+            for name, unlike, value in _SETTING.findall(part)
+        )
     )
     named = {word for word in _WORD.findall(text) if word[0].isupper() and not word.istitle()}
     require(

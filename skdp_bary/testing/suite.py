@@ -67,7 +67,7 @@ def parametrize_with_privacy_checks(
     ----------
     estimators : list of estimators
         Unfitted private estimators, see :func:`check_private_estimator`.
-    expected_failed_checks : callable or None, default=None
+    expected_failed_checks : callable, default=None
         Takes an estimator and returns a dict of the names of checks that are known to fail and the
         reason for each, in words. These tests are marked as expected failures, strictly.
 
@@ -119,7 +119,7 @@ def check_empirical_loss(
         Give it a small tree, few centers and the like: every run fits it twice.
     n_runs : int, default=1000
         Number of runs on each of the two datasets, for every relation and kind of noise.
-    callback : callable or None, default=None
+    callback : callable, default=None
         Called as ``callback(done, n_runs)`` after each pair of runs.
 
     Returns

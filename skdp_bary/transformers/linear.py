@@ -247,7 +247,7 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
         which can lengthen a row, they are clipped to the ball `output_bounds_` of the same radius.
         Without it nothing is clipped, no bound is passed on, and the next step has to bring its
         own.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int or RandomState instance, default=None
         Seed of the public matrix; None draws it from the operating system. The matrix is public
         either way. What matters is that it was not chosen after looking at results on the data.
 

@@ -155,7 +155,7 @@ class SchemaTransformer(
 
         Parameters
         ----------
-        transform : {"default", "pandas"} or None, default=None
+        transform : {"default", "pandas"}, default=None
             "default" returns arrays, "pandas" dataframes; None changes nothing.
 
         Returns
@@ -226,7 +226,7 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
     step : transformer
         Any transformer of numbers. It is cloned; unless it is private it never sees more than one
         row of X.
-    example : array-like of shape (n_examples, n_features) or None, default=None
+    example : array-like of shape (n_examples, n_features), default=None
         Public rows that the step is fitted on; None: one row of zeros. Never rows of X. A private
         step takes none.
 
@@ -269,7 +269,7 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
         X : array-like of shape (n_rows, n_features)
             Rows, of which only the number and the names of the features are used, unless the step
             is private.
-        y : array-like of shape (n_rows,) or None, default=None
+        y : array-like of shape (n_rows,), default=None
             Labels, for a private step.
         **params
             What a private step is fitted with, such as ``groups``.

@@ -396,6 +396,33 @@ NO_COLUMNS = (
 )
 
 
+_NAN = (
+    "Input X contains NaN. Leave out such rows, by frame.dropna() before X, y and groups are taken "
+    "from it, or fill in a public value: frame.fillna(0), in a pipeline "
+    "SimpleImputer(strategy='constant', fill_value=0, keep_empty_features=True)."
+)
+_INFINITY = "Input X contains infinity. Put a public value in its place, or leave out such rows."
+
+
+def check_floats(X):
+    """Return the rows as float64, refusing anything that is not a finite number."""
+    X = as_floats(X)
+    refuse_other_shapes(X)
+    return check_finite(X)
+
+
+def check_finite(X):
+    """Return an array, or raise where a number is not finite.
+
+    The check is made here and not by scikit-learn because ``assume_finite`` must not disable it.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        total_is_finite = np.isfinite(X.sum())
+    if not total_is_finite and not np.isfinite(X).all():
+        raise ValueError(_NAN if np.isnan(X).any() else _INFINITY)
+    return X
+
+
 def with_width(X, width):
     """Return an empty list as no rows of so many columns; None: no one knows, which will raise."""
     return np.empty((0, width or 0)) if isinstance(X, (list, tuple)) and not X else X

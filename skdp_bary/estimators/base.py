@@ -551,7 +551,7 @@ path, of shape (n_rows, n_features)
     def _known_persons(self):
         """Number of people from public parameters, or None."""
         sizes = [] if self.n_hint is None else [self.n_hint]
-        least = getattr(self, "n_min", None)
+        least = vars(self).get("n_min")
         if least is not None:  # one number is that of every class
             sizes.append(int(np.sum(least) if np.ndim(least) else least * self._known_classes()))
         return max(sizes, default=None)

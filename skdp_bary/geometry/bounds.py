@@ -57,13 +57,16 @@ def check_domain(bounds: Bounds, n_features: int, names: list[str] | None = None
     """
     bounds = in_order(bounds, names)
     if not isinstance(bounds, Domain):
-        _refuse_pairs(bounds)
-        if not isinstance(bounds, (tuple, list, np.ndarray)) or _length(bounds) != 2:
+        is_array = isinstance(bounds, np.ndarray) and bounds.ndim > 0
+        listed = is_array or isinstance(bounds, (tuple, list))
+        if listed and len(bounds) and all(map(is_pair, bounds)):
+            _refuse_pairs(bounds)
+        if not listed or len(bounds) != 2:
             raise TypeError(
                 f"bounds must be {ALLOWED}, got {shown(bounds)}. For example bounds=(0, 1)."
             )
-        low, high = (check_vector(b, "bounds", n_features) for b in bounds)
-        bounds = Box(low, high)
+        low = check_vector(bounds[0], "bounds", n_features)
+        bounds = Box(low, check_vector(bounds[1], "bounds", n_features))
     if bounds.n_features != n_features:
         raise ValueError(
             f"bounds describes {bounds.n_features} features, but X has n_features={n_features}: "
@@ -218,9 +221,6 @@ def _refuse_pairs(bounds):
     """
     if isinstance(bounds, (tuple, list)) and any(isinstance(b, np.ndarray) for b in bounds):
         return
-    listed = isinstance(bounds, (tuple, list, np.ndarray)) and _length(bounds) > 0
-    if not listed or not all(map(is_pair, bounds)):
-        return
     pairs = [as_plain(pair) for pair in bounds]
     written = pairs if len(pairs) <= _SHOWN else "[(low, high), ...]"
     by_feature = f"Box.of_features({written})"
@@ -251,7 +251,3 @@ def _ordered(low, high):
         return bool(low < high)
     except TypeError:
         return False
-
-
-def _length(values):
-    return 0 if isinstance(values, np.ndarray) and values.ndim == 0 else len(values)

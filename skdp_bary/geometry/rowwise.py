@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..exceptions import is_integer
-from ..values import as_floats
+from ..values import as_floats, check_finite
 
 # Arithmetic on rows whose bits depend on the row alone.
 
@@ -25,18 +25,8 @@ def as_table(X, n_features):
 
 
 def as_rows(X, n_features):
-    """Return `X` as a finite float64 array of shape (n_rows, n_features), or raise.
-
-    No scikit-learn setting can switch this check off.
-    """
-    X = as_table(X, n_features)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total_is_finite = np.isfinite(X.sum())
-    if not total_is_finite and not np.isfinite(X).all():
-        raise ValueError(
-            "X must not contain NaN or infinity: drop or fill them by a rule that reads one row."
-        )
-    return X
+    """Return `X` as a finite float64 array of shape (n_rows, n_features), or raise."""
+    return check_finite(as_table(X, n_features))
 
 
 def row_blocks(n_rows, n_columns):

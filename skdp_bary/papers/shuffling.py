@@ -58,8 +58,8 @@ from ..parameters import Cells, Having, Integers, PlainParameters, PublicDomain,
 from ..privacy.noise import noise_generator, public_generator
 from ..privacy.plans import split_epsilon
 from ..queries.cells import Partition, QuadGrid
-from ..rows.persons import check_floats, encode_persons, encode_weights, person_masses
-from ..values import as_floats
+from ..rows.persons import encode_persons, encode_weights, person_masses
+from ..values import as_floats, check_floats
 from .subsampling import random_order
 
 _ROUNDING = 1.0 + 1e-6  # of sums of floats whose logs are off by up to 1e-8

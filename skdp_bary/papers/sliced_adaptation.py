@@ -27,8 +27,7 @@ from ..geometry.lattices import SliceLattice
 from ..geometry.linear_maps import haar_frame, tight_frame
 from ..queries.maps import RowMapped
 from ..queries.slices import ProjectedQuantiles
-from ..rows.persons import check_floats
-from ..values import as_numbers
+from ..values import as_numbers, check_floats
 from .sliced_training import (
     FirstChannels,
     ResidualMap,

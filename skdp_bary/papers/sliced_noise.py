@@ -55,8 +55,8 @@ from ..privacy.mechanisms import (
 )
 from ..privacy.plans import Plan, Step
 from ..rows.opening import Rows
-from ..rows.persons import check_floats
 from ..rows.sources import ArraySource
+from ..values import check_floats
 from .sliced_privacy import FixedLaw, operator_law, projection_law
 from .subsampling import amplified_delta, keep_batch, without_replacement_gaussian_renyi
 

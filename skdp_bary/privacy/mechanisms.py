@@ -111,7 +111,7 @@ class DiscreteLaplace:
     def scales(self, sensitivity, weights=None):
         """Smallest scales in the ratio `weights` whose loss is at most ``epsilon``."""
         weights = _check_weights(weights, sensitivity.n_blocks)
-        return _scales(exact(self.epsilon), 1, _hashable(sensitivity.l1), weights)
+        return _scales(self.epsilon, 1, _hashable(sensitivity.l1), weights)
 
     def loss(self, sensitivity, scales):
         """Exact pure loss of a release drawn with these scales; infinite where noise is missing."""
@@ -149,7 +149,7 @@ class RoundedGaussian:
     def scales(self, sensitivity, weights=None):
         """Smallest standard deviations in the ratio `weights` whose loss is at most ``mu**2``."""
         weights = _check_weights(weights, sensitivity.n_blocks)
-        return _scales(Fraction(self.mu) ** 2, 2, _hashable(sensitivity.l2_squared), weights)
+        return _scales(self.mu, 2, _hashable(sensitivity.l2_squared), weights)
 
     def loss(self, sensitivity, scales):
         """Exact ``mu**2`` of a release drawn with these scales; infinite where noise is missing."""
@@ -170,7 +170,8 @@ def _scales(amount, power, cases, weights):
 
     They are 0, no noise, for a block that no neighbor can change.
     """
-    unit = _worst_loss(cases, weights, power) / amount
+    cost = exact(amount) if power == 1 else Fraction(amount) ** 2
+    unit = _worst_loss(cases, weights, power) / cost
     if power == 2:  # its root, rounded up
         square, unit = unit, Fraction(float_above(Fraction(float(unit) ** 0.5)))
         while unit * unit < square:

@@ -78,11 +78,11 @@ class NoiseSource:
 
     def discrete_laplace(self, scale, shape):
         """Draw integers x with probability proportional to ``exp(-abs(x) / scale)``."""
-        return self._fill(shape, _LaplaceLaw(_check_scale(scale)), self._laplace_block)
+        return self._fill(shape, _LaplaceLaw(scale), self._laplace_block)
 
     def rounded_gaussian(self, sigma, shape):
         """Draw Gaussians of mean 0 and standard deviation `sigma`, rounded to integers."""
-        return self._fill(shape, _GaussianLaw(_check_scale(sigma)), self._signed)
+        return self._fill(shape, _GaussianLaw(sigma), self._signed)
 
     def choose(self, utilities, rate, copies=None):
         """Draw an index with probability proportional to ``exp(rate * utilities[index])``.
@@ -127,6 +127,10 @@ class NoiseSource:
                 return word % bound
 
     def _fill(self, shape, law, signed):
+        if not 0.0 < law.scale <= MAX_SCALE:
+            raise ValueError(
+                f"The scale of noise must be above 0 and at most {MAX_SCALE}, got {law.scale}."
+            )
         out = np.empty(shape, dtype=np.int64)
         flat = out.reshape(-1)
         for start in range(0, flat.size, _BLOCK):
@@ -298,10 +302,6 @@ def _locate(weights, low, high):
                 return None
         before = after
     return None
-
-
-def _check_scale(scale):
-    return check_real(scale, "The scale of noise", low=0.0, open_low=True, high=MAX_SCALE)
 
 
 def _check_choice(utilities, copies):

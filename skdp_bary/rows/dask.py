@@ -8,13 +8,12 @@ import numpy as np
 
 from ..exceptions import import_optional
 from ..geometry.bounds import in_order
-from ..values import array_of, column_names, columns_like, no_column
+from ..values import array_of, check_floats, column_names, columns_like, no_column
 from .columns import Quiet, computed, delayed, names_no_column, recoded_collection
 from .grouping import name_of
 from .partitions import BESIDE, Limits, ParquetRows, PartReader, WorkerSource, parquet_ends
 from .persons import (
     are_texts,
-    check_floats,
     column,
     divided,
     numbered,

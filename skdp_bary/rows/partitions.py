@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..exceptions import import_optional
-from ..values import columns_like
+from ..values import check_floats, columns_like
 from .columns import chunk_of, delayed, recoded_chunk, recoded_frame
 from .persons import (
     PERSON_UNITS,
     WEIGHT_UNITS,
     Chunk,
     are_texts,
-    check_floats,
     divided,
     encode_labels,
     encode_persons,

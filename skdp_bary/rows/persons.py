@@ -21,7 +21,6 @@ from ..values import (
     exact_values,
     is_missing,
     refuse_masked,
-    refuse_other_shapes,
     refuse_other_tensors,
 )
 
@@ -120,28 +119,6 @@ class Chunk:
         columns = (self.codes, self.masses, self.starts)
         codes, masses, starts = (c if c is None else c[rows] for c in columns)
         return Chunk(self.X[rows], codes, masses, memo, starts, self.units)
-
-
-_NAN = (
-    "Input X contains NaN. Leave out such rows, by frame.dropna() before X, y and groups are taken "
-    "from it, or fill in a public value: frame.fillna(0), in a pipeline "
-    "SimpleImputer(strategy='constant', fill_value=0, keep_empty_features=True)."
-)
-_INFINITY = "Input X contains infinity. Put a public value in its place, or leave out such rows."
-
-
-def check_floats(X):
-    """Return the rows as float64, refusing anything that is not a finite number.
-
-    The check is made here and not by scikit-learn because ``assume_finite`` must not disable it.
-    """
-    X = as_floats(X)
-    refuse_other_shapes(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total_is_finite = np.isfinite(X.sum())
-    if not total_is_finite and not np.isfinite(X).all():
-        raise ValueError(_NAN if np.isnan(X).any() else _INFINITY)
-    return X
 
 
 def encode_labels(y, classes, n_rows):

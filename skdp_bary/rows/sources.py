@@ -15,6 +15,7 @@ from ..values import (
     array_of,
     as_numbers,
     becomes_a_new_array,
+    check_floats,
     column_names,
     refuse_equal_names,
     refuse_other_shapes,
@@ -30,7 +31,6 @@ from .persons import (
     WEIGHT_UNITS,
     Chunk,
     are_texts,
-    check_floats,
     encode_labels,
     encode_persons,
     encode_weights,
@@ -288,7 +288,8 @@ class ArraySource:
     @staticmethod
     def columns(X, **beside):
         """Take the columns that `beside` names out of the rows, which are a dataframe or table."""
-        beside |= {"groups": name_of(beside["groups"])}
+        if beside["groups"] is not None:
+            beside |= {"groups": name_of(beside["groups"])}
         named = {part: name for part, name in beside.items() if isinstance(name, str)}
         if not named:
             return X, beside

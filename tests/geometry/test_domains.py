@@ -132,7 +132,7 @@ def test_clip_leaves_its_argument_alone(domain):
 def test_rows_that_are_no_numbers_are_refused(domain, bad):
     X = np.array([[0.1, 0.1], [0.1, bad]])
     for method in (domain.clip, domain.contains):
-        with pytest.raises(ValueError, match="NaN or infinity"):
+        with pytest.raises(ValueError, match="contains NaN|contains infinity"):
             method(X)
 
 

@@ -19,8 +19,8 @@ from skdp_bary.schema import Number
 from tests.cases import every
 from tests.world import PERSON_UNITS, WEIGHT_UNITS, as_floats, home, open_source, read
 
-persons = home("check_floats")
-check_floats, column, encode_labels = persons.check_floats, persons.column, persons.encode_labels
+check_floats, persons = home("check_floats").check_floats, home("encode_persons")
+column, encode_labels = persons.column, persons.encode_labels
 encode_persons, encode_weights = persons.encode_persons, persons.encode_weights
 person_keys, person_masses = home("person_keys").person_keys, persons.person_masses
 

@@ -7,7 +7,6 @@ import json
 import os
 import resource
 import signal
-import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.cli import main
+from tests.privacy.test_ledger_crash import start, stop, wait_until
 from tests.world import home
 
 _files = home("PromisedFile")
@@ -218,35 +218,24 @@ def test_asking_to_stop_waits_for_the_file(folder, monkeypatch):
     check_content("m.csv")
 
 
-_KILLED = """
-import sys, time
-from skdp_bary.cli import main
-from skdp_bary.cli import offer
-write = offer._write_all
-def slowly(file, content):
-    for start in range(0, len(content), 4096):
-        write(file, content[start:start + 4096])
+def write_slowly(file, content, write=_files._write_all):
+    for begin in range(0, len(content), 4096):
+        write(file, content[begin : begin + 4096])
         if not content.startswith(bytes(64)):
             time.sleep(0.001)
-offer._write_all = slowly
-main(sys.argv[1:])
-"""
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_killed_write_leaves_no_half(folder, overwrite):
+def test_a_killed_write_leaves_no_half(folder, overwrite, monkeypatch):
     """Killed as soon as a file of that name is there or has changed, or while it is written."""
     out = folder / "m.geojson"
     if overwrite:
         out.write_text("before")
     options = [*PLACES, "--resolution", "64", "--n-hint", "500", "--out", out.name, "--overwrite"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", _KILLED, "heatmap", *options], stdout=subprocess.DEVNULL
-    )
-    while process.poll() is None and not _is_written(folder) and not _changed(out, overwrite):
-        time.sleep(0.001)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    monkeypatch.setattr(_files, "_write_all", write_slowly)
+    process = start(lambda: main(["heatmap", *options]))
+    wait_until(lambda: _is_written(folder) or _changed(out, overwrite))
+    stop(process)
     if _changed(out, overwrite):
         check_content(out)
     for name in left_behind(folder):
@@ -266,16 +255,13 @@ def _is_written(folder):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_an_answer_that_nobody_can_read_costs_nothing(folder):
+def test_an_answer_that_nobody_can_read_costs_nothing(folder, monkeypatch, capsys):
     np.savetxt("public.csv", np.ones((9, 2)), delimiter=",", header="x,y", comments="")
-    options = [*PLACES, "--reference", "public.csv", "--ledger", "budget.db"]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "skdp_bary", "distance", *options],
-            stdout=full, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-    assert done.returncode == 2 and "No space left" in done.stderr
-    assert n_charged() == 0
+    # closing the file fails, too, unless it was turned away
+    with Path("/dev/full").open("w") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", full)
+        assert release("distance", *PLACES, "--reference", "public.csv") == 2
+    assert "No space left" in capsys.readouterr().err and n_charged() == 0
 
 
 def test_an_answer_that_is_paid_for_is_told_as_an_error_at_least(folder, monkeypatch, capsys):

@@ -33,13 +33,13 @@ def test_a_row_gives_the_same_bits_in_every_block(kind, d):
     k = d if kind == "identity" else max(1, d // 2)
     mapped = make_map(kind, d, k)
     rng = np.random.default_rng(1)
-    X = rng.standard_normal((1003, d)) * np.exp(rng.normal(0, 5, (1003, 1)))
+    X = rng.standard_normal((403, d)) * np.exp(rng.normal(0, 5, (403, 1)))
     whole = mapped.apply(X)
-    order = rng.permutation(1003)
-    for size in (1, 2, 5, 64, 1002):
-        parts = [mapped.apply(X[order][i : i + size]) for i in range(0, 1003, size)]
+    order = rng.permutation(403)
+    for size in (1, 2, 5, 64, 402):
+        parts = [mapped.apply(X[order][i : i + size]) for i in range(0, 403, size)]
         assert np.concatenate(parts)[np.argsort(order)].tobytes() == whole.tobytes()
-    other = np.where(np.arange(1003)[:, None] == 17, 1e9, X)
+    other = np.where(np.arange(403)[:, None] == 17, 1e9, X)
     assert (
         np.delete(mapped.apply(other), 17, axis=0).tobytes()
         == np.delete(whole, 17, axis=0).tobytes()

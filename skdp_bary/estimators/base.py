@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from threading import get_ident
+from types import FunctionType
 from typing import Self
 
 import numpy as np
@@ -85,7 +86,7 @@ _SWALLOWED = (
 )
 _SHOWN_FEATURES = 2  # of a plan in a diagram, where bounds do not tell
 _WARNED_ACCOUNTANTS = weakref.WeakSet()
-_REHEARSED = weakref.WeakKeyDictionary()  # of a class: digests of what it has rehearsed
+_REHEARSED = weakref.WeakKeyDictionary()  # of a class: its functions, digests of rehearsals
 _MOST_REHEARSED = 10_000  # of a class
 _NOT_REHEARSED = {"accountant", "random_state", "verbose"}  # parameters that change no computation
 
@@ -459,11 +460,15 @@ path, of shape (n_rows, n_features)
         """Fit an empty dataset from the first query to the last attribute, and raise its errors.
 
         So errors that follow from public facts show before the charge. A rehearsal from the same
-        facts as an earlier one is skipped, and so is that of a fit that ends with its answers.
+        facts as an earlier one, with the same methods, is skipped, and so is that of a fit that
+        ends with its answers.
         """
         if ends_with_answers():
             return
-        budget, held = self._budget(), _REHEARSED.setdefault(type(self), set())
+        budget, functions = self._budget(), _functions_of(type(self))
+        known, held = _REHEARSED.get(type(self), (None, None))
+        if known != functions:
+            _REHEARSED[type(self)] = functions, (held := set())
         key = self._rehearsal_key(plan, facts, budget.terms)
         if key in held:
             return
@@ -480,11 +485,12 @@ path, of shape (n_rows, n_features)
     def _rehearsal_key(self, *public):
         """Digest of everything that determines a rehearsal, or an object that equals no other.
 
-        Parameters that are functions have no digest: a function may be redefined under its name.
+        Parameters and attributes that are functions have no digest: a function may be redefined
+        under its name.
         """
         given = self.get_params(deep=False)
         given |= dict.fromkeys(_NOT_REHEARSED & given.keys())
-        if any(map(callable, given.values())):
+        if any(map(callable, (vars(self) | given).values())):
             return object()
         try:
             told = pickle.dumps((given, public))
@@ -562,6 +568,13 @@ path, of shape (n_rows, n_features)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "privacy_")
+
+
+def _functions_of(kind):
+    """Return weak references to what a class and those above it define: equal until replaced."""
+    defined = [value for each in kind.__mro__[:-1] for value in vars(each).values()]
+    inner = (getattr(value, "__func__", getattr(value, "fget", value)) for value in defined)
+    return [weakref.ref(value) for value in inner if isinstance(value, FunctionType)]
 
 
 # One fit of an object at a time.

@@ -57,6 +57,8 @@ ROW_UNITS = (1, WEIGHT_UNITS, WEIGHT_UNITS >> 3, WEIGHT_UNITS >> 6)  # of person
 class Chunk:
     """Checked rows: finite float64 values, codes of public classes, integer masses.
 
+    Its arrays cannot be written: they may be those that a fit was given.
+
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features)
@@ -79,6 +81,13 @@ class Chunk:
     memo: dict = field(default_factory=dict, compare=False, repr=False)
     starts: np.ndarray | None = None
     units: int | None = None
+
+    def __post_init__(self):
+        for name in ("X", "codes", "masses", "starts"):
+            if (given := getattr(self, name)) is not None:
+                shown = given.view()
+                shown.flags.writeable = False
+                object.__setattr__(self, name, shown)
 
     def masses_of(self, rows: slice) -> np.ndarray | None:
         """Return the masses of some rows, or None."""

@@ -142,6 +142,27 @@ def test_a_refit_that_breaks_at_its_end_leaves_nothing_of_the_earlier_one(monkey
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
+def test_a_method_that_was_replaced_is_rehearsed_again(monkeypatch):
+    accountant = BudgetAccountant(9.0)
+    model = Mean(accountant=accountant).fit(X)
+    for owner in (Mean, model):
+        with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
+            patched.setattr(owner, "_finish", lambda *given: 1 / 0)
+            model.fit(X)
+    assert len(accountant.entries) == 1
+
+
+def test_no_question_can_write_into_the_rows_of_the_caller(monkeypatch):
+    def careless(query, state, chunk):
+        chunk.X[:] = 0.0
+
+    monkeypatch.setattr(Count, "count", careless)
+    given, accountant = X.copy(), BudgetAccountant(9.0)
+    with pytest.raises(ValueError, match="read-only"):
+        Mean(accountant=accountant).fit(given)
+    assert (given == X).all() and accountant.entries == ()
+
+
 def test_what_a_rehearsal_warns_of_is_not_heard():
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")

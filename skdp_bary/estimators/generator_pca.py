@@ -17,10 +17,20 @@ from ..geometry.linear_maps import MatrixMap
 from ..parameters import MOST_FEATURES, PRIVACY_RULES, Integer, Number
 from ..privacy.spending import SharedBudget
 from ..queries.maps import about_clipped_rows
+from ..rows.opening import warn
 from ..values import rows_of_width
 from .base import BasePrivateEstimator
 from .generator_mixture import TUNED
-from .generator_queries import GeneratorSetting, class_moments, pooled_scatter, shares
+from .generator_queries import GeneratorSetting, class_moments, noise_edge, pooled_scatter, shares
+from .notices import UNKNOWN_SIZE, more_of
+
+_NOISY = 0.15  # share of the variance of an axis that noise hides, from which few rows show any
+_STANDS_OUT = 1.1  # times the largest eigenvalue of the noise, from which an axis is one of rows
+_RANDOM = (
+    "{} of the {} axes stand out of the noise; the others are random directions, and so is what "
+    "follows in them. More people, a larger epsilon, fewer features or narrower bounds show more; "
+    "JLTransformer projects without noise."
+)
 
 
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateEstimator):
@@ -196,6 +206,20 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
     def _setting(self, n_features):
         return GeneratorSetting(n_features, 1, None, 0.0, 1, covariance_type="tied")
 
+    def _noise_in_words(self, n_features):
+        if self.n_hint is None:
+            return UNKNOWN_SIZE
+        plan = self.privacy_plan(n_features)
+        share = noise_edge(plan.steps[-1].mechanism, plan.relation, n_features) / self.n_hint
+        text = (
+            f"Axes that hold less than {share:.2g} of the variance are random directions, and "
+            "more with bounds wider than the rows."
+        )
+        if share <= _NOISY:
+            return text
+        more = more_of(self, self.n_hint, share / _NOISY)
+        return f"{text} Above {_NOISY} most axes are noise. {more}, or fewer features."
+
     @about_clipped_rows
     def _questions(self, facts):
         setting = self._setting(facts.n_features)
@@ -212,12 +236,15 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
         moments, scatter = result
         values, vectors = np.linalg.eigh(scatter.denoised(None))
         leading = np.argsort(-values, kind="stable")[: self.n_components]
+        shown = int((np.linalg.eigvalsh(scatter.matrix) > _STANDS_OUT * scatter.edge).sum())
         self._map = MatrixMap(np.ascontiguousarray(vectors[:, leading].T))
         self.components_ = self._map.matrix()
         self.explained_variance_ = np.maximum(values[leading], 0.0)
         self.mean_, self.noise_std_ = moments.means[0], float(scatter.noise_sd)
         radius = 2.0 * facts.domain.radius if self.clip is None else float(self.clip)
         self.output_bounds_ = Ball(np.zeros(self.n_components), radius)
+        if shown < self.n_components < facts.n_features:
+            warn(_RANDOM.format(shown, self.n_components), stacklevel=4)
 
     @property
     def _n_features_out(self):

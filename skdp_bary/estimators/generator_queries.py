@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.noise import public_generator
 from ..queries.classes import ByClass, frames_of
 from ..queries.clusters import ClippedMeans, ClusterMoments, digits_of
@@ -119,7 +120,7 @@ def clipping_lengths(setting, domain, found, sizes):
     domain, which is known better: if noise hides them, half of its square is a better guess than
     none. In few dimensions distances differ more, and rows are clipped further out.
     """
-    wider = math.sqrt(1.0 + math.sqrt(8.0 / setting.n_features))
+    wider = _wider(setting.n_features)
     if setting.class_spread is not None:
         return np.full(len(sizes), wider * float(setting.class_spread))
     sums, sds = first_sums(found)
@@ -136,6 +137,10 @@ def clipping_lengths(setting, domain, found, sizes):
     about = min(max(sum(spreads) / sizes.sum(), least), largest)
     pooled = mean_within(pooled, math.sqrt(float(shares**2 @ noise)), least, about)
     return wider * np.sqrt(np.clip(pooled + moves, least, largest))
+
+
+def _wider(n_features):
+    return math.sqrt(1.0 + math.sqrt(8.0 / n_features))
 
 
 def first_sums(found):
@@ -188,9 +193,8 @@ class PooledScatter:
 
 def pooled_scatter(setting, facts, classes):
     """Ask for second moments about the means of the classes, and return the PooledScatter."""
-    noise = TUNED.other_noise, TUNED.tied_sums if setting.tied else TUNED.other_noise, 1.0
     reach, kind = TUNED.scatter_reach * classes.reach, (facts.units, facts.total_public)
-    query = Moments(classes.means, reach, None, "pooled", noise, *kind)
+    query = _scatter_query(setting.tied, classes.means, reach, kind)
     released = yield "scatter", query
     scale = query.step**2 / (facts.units * classes.sizes.sum())
     matrix = symmetric(released.values[2][0], released.values[3][0]) * scale
@@ -198,6 +202,24 @@ def pooled_scatter(setting, facts, classes):
     sums = query.step / (facts.units * classes.sizes)
     steps, steps_sd = released.values[1] * sums[:, None], released.noise_sd[1] * sums
     return PooledScatter(matrix, noise_sd, query.radius, setting.image_shape, steps, steps_sd)
+
+
+def _scatter_query(tied, means, reach, kind):
+    noise = TUNED.other_noise, TUNED.tied_sums if tied else TUNED.other_noise, 1.0
+    return Moments(means, reach, None, "pooled", noise, *kind)
+
+
+def noise_edge(mechanism, relation, n_features):
+    """Return the largest eigenvalue of the noise of a tied scatter of one person, by public facts.
+
+    It is relative to the variance of the rows, for a clipping length that noise does not lengthen.
+    """
+    reach = TUNED.scatter_reach * _wider(n_features)
+    kind = 1, relation != ADD_REMOVE
+    query = _scatter_query(True, np.zeros((1, n_features)), reach, kind)
+    scales = mechanism.scales(query.sensitivity(relation), query.weights())
+    noise_sd = mechanism.standard_deviation(scales[3]) * query.step**2
+    return largest_of_noise(noise_sd, n_features)
 
 
 def leading_axes(covariance, domain):

@@ -26,6 +26,7 @@ from ..exceptions import (
     in_digits,
 )
 from ..geometry.domains import Box
+from ..privacy.mechanisms import gaussian_epsilon, gaussian_mu
 from ..privacy.quote import (
     UnknownCostError,
     candidates_of,
@@ -364,6 +365,24 @@ def cheapest(remedies, good, rows):
         if good(level):
             return f"The cheapest remedy is {words}, which reaches {level:.2g}."
     return f"The cheapest remedy is {rows}; no change of parameters is enough."
+
+
+def more_of(setting, persons, factor):
+    """Return the epsilon, or the people, with which noise is a factor smaller, in words.
+
+    Parameters
+    ----------
+    setting : object
+        Its `epsilon` and `delta` are those of the fit.
+    persons : float
+    factor : float
+    """
+    epsilon, delta = setting.epsilon, setting.delta
+    if delta > 0:
+        needed = gaussian_epsilon(factor * gaussian_mu(epsilon, delta), delta)
+    else:
+        needed = factor * epsilon
+    return f"It needs epsilon={needed:.2g} or {rounded_up(factor * persons)}"
 
 
 def projections(n_features):

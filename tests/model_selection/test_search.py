@@ -341,8 +341,8 @@ def test_the_noise_of_right_answers_is_that_of_one_person(relation, seen):
 
 
 def test_private_steps_go_before_a_search_and_not_into_it():
-    X, budget = crosses(60)[0], BudgetAccountant(9.0)
-    scaler = PrivateStandardScaler(1.0, bounds=(0, 1), clip=3, accountant=budget)
+    X, budget = crosses(60)[0], BudgetAccountant(19.0)
+    scaler = PrivateStandardScaler(10.0, bounds=(0, 1), clip=3, accountant=budget)
     kmeans = PrivateKMeans(2, bounds=(-3, 3), n_hint=60)
     inside = make_pipeline(scaler, kmeans)
     search = PrivateSearchCV(inside, {"privatekmeans__n_init": [1, 2]}, accountant=budget)
@@ -353,7 +353,7 @@ def test_private_steps_go_before_a_search_and_not_into_it():
     assert budget.entries == ()
     search = PrivateSearchCV(kmeans, {"n_init": [1, 2]}, epsilon=5.0, accountant=budget)
     make_pipeline(scaler, search).fit(X)
-    assert [entry.epsilon for entry in budget.entries] == [1.0, 5.0]
+    assert [entry.epsilon for entry in budget.entries] == [10.0, 5.0]
 
 
 @pytest.mark.parametrize("scoring", ["silhouette", "accuracy"])

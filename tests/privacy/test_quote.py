@@ -59,7 +59,7 @@ def test_private_steps_say_how_many_columns_they_make():
     pipeline = make_pipeline(scaled, turned, measure(budget).set_params(bounds=(-7, 7)))
     quote = budget.quote(pipeline, 4)
     assert quote.plans[-1][1] == measure(budget).privacy_plan(2)
-    pipeline.fit(np.random.default_rng(0).random((300, 4)))
+    pipeline.fit(np.random.default_rng(0).random((3000, 4)))
     assert budget.remaining() == quote.after
 
 

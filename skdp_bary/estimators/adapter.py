@@ -39,67 +39,56 @@ _GOOD_SOURCE = 0.9  # accuracy below which a fit warns
 
 
 class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
-    """A classifier for private rows without labels, learned from public rows with labels.
+    """Classifier for private unlabeled rows, learned from public labeled rows.
 
-    A model is trained on the public source. The private target rows are asked a few questions, and
-    the model is changed by the noisy answers. Whether that helps depends on the data: the source
-    model is always kept next to the adapted one, and a warning is given where it is too poor to
-    adapt.
+    Noisy statistics of the private rows change a model of the public source, which is kept too,
+    because this does not help on all data (:doc:`/explanation/adaptation`).
 
     Parameters
     ----------
     estimator : estimator or callable, default=None
-        Source of features: an estimator with ``transform`` or ``predict_proba``, fitted on the
-        source rows if it is not yet, or a function of rows. None: the rows, scaled by the source.
+        Features: ``transform`` or ``predict_proba`` of an estimator, fitted on the source if it is
+        not yet, or a function. None: scaled rows.
 
     row_map : callable, default=None
-        ``row_map(rows)`` brings every row to a canonical form by itself, at no cost.
+        ``row_map(rows)`` normalizes each row by itself, at no privacy cost.
 
     views : callable, default=None
-        ``views(rows, draws)`` returns as many rows, altered so that their class stays. `draws` has
-        shape (n_rows, 8): uniform numbers in [0, 1), a public function of the row, in place of a
-        random generator. Called after `row_map`, by ``method="self_training"``.
+        ``views(rows, draws)`` returns rows altered without a change of class, after `row_map`. Use
+        `draws`, 8 uniform numbers per row, and no random generator.
 
     method : {"self_training", "moments", "none", "auto"}, default="self_training"
-        Queries on the private rows:
-
-        - "self_training": noisy sums of clipped gradients, by which predictions for views of a row
-          come to agree with the row's. Without `views` the source is shifted by a noisy mean;
-        - "moments": mean and covariance of the leading features, and the optimal transport map
-          between Gaussians;
-        - "none": the private rows are not read and nothing is charged;
-        - "auto": "self_training" if it helps on the public pairs given to ``fit``, else "none".
+        Private statistics: sums of clipped gradients, or without `views` a mean ("self_training"),
+        mean and covariance of features ("moments"), or nothing ("none"). "auto" is "self_training"
+        if it helps on public pairs passed to ``fit``, else "none".
 
     hidden : int, default=100
-        Hidden units of the classifier.
+        Hidden units.
 
     align : float, default=1.0
-        How far "self_training" pulls predicted classes towards their shares in the source. Lower
-        it, down to 0, where the private rows may have other shares.
+        Pull of predicted classes to their shares in the source. Lower it if private shares may
+        differ.
 
     max_iter : int, default=None
-        Steps of "self_training", each of which reads the private rows once. None: 150.
+        Passes over the data. None: 150.
 
     block_rows : int, default=1
-        Private rows handed at once to `row_map`, `views` and `estimator`. With 1 no row can
-        influence the features of another, as long as they keep nothing between calls and draw
-        nothing. A larger number is faster and asks more: what they return for a row must be the
-        same, to the last bit, next to any other rows.
+        Private rows passed at once to `row_map`, `views` and `estimator`, which must have no memory
+        and draw nothing. With more than 1, results for a row must also be the same, to the last
+        bit, next to any other rows.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
 
     delta : float, default=1e-6
-        Failure probability of the guarantee, above 0 and much smaller than one over the number of
-        people.
+        Failure probability, above 0 and much smaller than one over the number of people.
 
     bounds : (low, high), Box, Ball or Mask, default=None
-        Public domain that rows are clipped to first. None: they are used as they are, because
-        what is released is clipped by norms that come from the source.
+        Public domain, to which rows are clipped. None clips only gradients and features.
 
     n_hint : int, default=None
-        Public number of private people, by which sums are divided. None takes a noisy count under
-        "add_remove"; the other relations make the number public.
+        Public number of private people, which divides sums. None takes a noisy count under
+        "add_remove"; other relations make it public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".
@@ -116,69 +105,52 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     Attributes
     ----------
     model_ : RowClassifier
-        The adapted classifier, with ``predict``, ``predict_proba`` and ``score``.
+        Adapted classifier.
     source_model_ : RowClassifier
-        The classifier of the source alone, with ``score`` too.
+        Source classifier.
     source_score_ : float
-        Accuracy of the source model on views (on rows, without `views`) of source rows that it was
-        not trained on. Below 0.9 a fit warns.
+        Accuracy of the source model on views (rows, without `views`) of held-out source rows. Below
+        0.9 a fit warns.
     target_frequencies_ : ndarray of shape (n_classes,) or None
-        Noisy shares of the classes that were predicted for the private rows, where they were
-        released.
+        Noisy shares of predicted classes.
     classes_ : ndarray of shape (n_classes,)
         Labels of the source.
     domain_ : Box, Ball, Mask or None
-        Public domain, if one was given.
+        Public domain, if given.
     privacy_ : Plan
-        What was released and charged; absent for ``method="none"``.
+        Releases and charges of the fit; absent for ``method="none"``.
     n_features_in_ : int
-        Number of features of a row.
+        Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Feature names, if `X_target` has string column names.
 
     Privacy
     -------
     Neighbors
-        The relation in ``neighbors``, between private targets; "add_remove" of one person unless
-        stated. A person is a row of `X_target`, or all rows with one value of ``groups``. The
-        source is public.
+        ``neighbors``, by default "add_remove" of one person: a row of `X_target`, or all rows with
+        one value of ``groups``. The source is public.
     Mechanism
         RoundedGaussian.
     Sensitivity
-        A person's gradient is clipped to a public norm C after averaging over its views: C when it
-        joins, 2 C when it is replaced. A count of predicted classes changes by one, or by the root
-        of two. Moments and means are of clipped features, as for the other estimators.
+        A person's gradient, averaged over its views, is clipped to a public norm C: C when it
+        joins, 2 C when it is replaced. Counts of predicted classes change by 1, or by sqrt(2).
+        Moments and means are of clipped features.
     Budget
-        All steps, and the count where it is estimated, cost (epsilon, delta) together.
+        All steps and an estimated count cost (epsilon, delta).
     Released
         model_, source_model_, source_score_, target_frequencies_, classes_, domain_, privacy_,
         n_features_in_, feature_names_in_
     Not covered
-        predict, predict_proba, score: functions of the release and of the rows they are given,
-        which they do not protect.
-
-    Notes
-    -----
-    A `row_map` that brings rows of both kinds to one form costs no privacy and may be all that is
-    needed: compare with ``source_model_`` on public rows of the target kind. Choosing by private
-    labels or private accuracy is not covered. Labels of private rows are never read.
-
-    References
-    ----------
-    A. Rakotomamonjy, L. Ralaivola. Differentially private sliced Wasserstein distance. ICML 2021.
+        predict, predict_proba, score: they do not protect their input. Choices by private labels or
+        accuracy.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skdp_bary import PrivateDomainAdapter
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.integers(2, size=2000)
-    >>> X = rng.normal(size=(2000, 5)) + 2.5 * y[:, None]
-    >>> target = rng.normal(size=(4000, 5)) + 2.5 * rng.integers(2, size=(4000, 1)) + 1.0
-    >>> adapter = PrivateDomainAdapter(epsilon=3.0, n_hint=4000).fit(X, y, target)
-    >>> moved = adapter.predict(target).mean(), adapter.source_model_.predict(target).mean()
-    >>> abs(moved[0] - 0.5) < abs(moved[1] - 0.5)
-    np.True_
+    >>> X = np.random.default_rng(0).normal(size=(2000, 5))
+    >>> PrivateDomainAdapter(epsilon=3.0, n_hint=2000).fit(X, X[:, 0] > 0, X + 0.5).classes_
+    array([False,  True])
     """
 
     _parameter_rules = PRIVACY_RULES | {

@@ -70,7 +70,7 @@ class PrivateWassersteinBarycenter(
         Number of atoms.
 
     method : {"auto", "coreset", "pyramid", "clusters", "subspace"}, default="auto"
-        Release of the distributions, see :doc:`/explanation/barycenter`:
+        Release, see :doc:`/explanation/barycenter`:
 
         - "auto": chosen from public or released numbers only;
         - "coreset": a noisy tree of each distribution;

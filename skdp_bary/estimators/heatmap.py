@@ -250,9 +250,8 @@ TUNED = HeatmapTuning()
 class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     """Private heatmap: how the places of many people are distributed over a map.
 
-    Every person counts once, however many rows they have: their mass of one is shared among their
-    rows inside the bounds. Noisy masses of the cells of a quadtree are released, and made into a
-    heatmap that is close to the true one in earth mover's distance.
+    A person has a mass of one, shared among their rows inside the bounds. Noisy masses of quadtree
+    cells give a heatmap that is close to the true one in earth mover's distance.
 
     Parameters
     ----------
@@ -263,8 +262,8 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         Must be 0: the guarantee is pure, with Laplace noise.
 
     bounds : (low, high), Box, Ball or Mask
-        Public map, in the units of the rows. Rows outside carry no mass. It must be given: the
-        outermost place of someone is a secret.
+        Public map, in the units of the rows. Rows outside carry no mass. Required, because the
+        outermost place of a person is a secret.
 
     resolution : int, default=256
         Cells of the map along each side, a power of two up to 2**24. Fits cost what the measured
@@ -274,16 +273,16 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         Standard deviation of the blur of the heatmap, in units of the side of the map.
 
     method : {"adaptive", "one_shot"}, default="adaptive"
-        - "adaptive": a coarse look with one third of the budget, then cells as fine as the masses
+        - "adaptive": a coarse pass with one third of the budget, then cells as fine as the masses
           that it showed;
         - "one_shot": two levels at once.
 
-        Both make a map of the posterior means of all masses, under a public prior that expects
-        people in few places.
+        Both use posterior means of all masses, under a public prior that expects people in few
+        places.
 
     n_hint : int, default=None
-        Public estimate of the number of people; it sets levels only. None: "one_shot" buys a noisy
-        count with 5% of the budget under "add_remove", "adaptive" does without.
+        Public estimate of the number of people, for levels only. None: "one_shot" spends 5% of the
+        budget on a noisy count under "add_remove", "adaptive" does without.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".
@@ -300,20 +299,20 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     Attributes
     ----------
     heatmap_ : ndarray of shape (side, side)
-        The blurred heatmap, computed on demand; it sums to 1. ``heatmap_[i, j]`` is the i-th row
-        of cells (second feature) and j-th column (first feature) from the lower corner. Its side
-        is the resolution, or 1024 for finer grids; see `render`.
+        Blurred heatmap with sum 1, computed on access. ``heatmap_[i, j]`` is the i-th row of cells
+        (second feature) and j-th column (first feature) from the lower corner. Its side is the
+        resolution, or 1024 for finer grids; see `render`.
     cells_ : HeatmapCells
-        Level, code, corners and mass (in people) of the cells of the release.
+        Level, code, corners and mass (in people) of the released cells.
     coreset_ : DiscreteMeasure
-        Their middles, weighted by mass: what `k_median` works on.
+        Their middles, weighted by mass, for `k_median`.
     total_ : float
-        Mass of the cells, in people. Masses are drawn to fewer people where noise is large;
-        `count_persons` estimates the number of people.
+        Mass of the cells, in people. Large noise shrinks it; `count_persons` estimates the number
+        of people.
     measurements_ : list of Measurement
-        The noisy masses.
+        Noisy masses.
     grid_ : QuadGrid
-        The grid of the map.
+        Grid of the map.
     domain_ : Box, Ball or Mask
         The map.
     privacy_ : Plan
@@ -331,25 +330,20 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     Mechanism
         DiscreteLaplace
     Sensitivity
-        The cells of one step are disjoint, and a person has a mass of at most 1, so joining
-        changes the masses of a step by at most 1 in L1 and replacing a person by at most 2. The
-        step of "one_shot" has two such sets of cells. An estimated count moves by 1.
+        The cells of one step are disjoint, and a person has a mass of at most 1, so joining changes
+        the masses of a step by at most 1 in L1 and replacing a person by at most 2. The step of
+        "one_shot" has two such sets of cells. An estimated count moves by 1.
     Budget
-        The steps of a fit share epsilon. Several fits on one accountant add up.
+        The steps of a fit share epsilon.
     Released
-        heatmap_, cells_, coreset_, total_, measurements_, grid_, domain_, privacy_,
-        n_features_in_, feature_names_in_
+        heatmap_, cells_, coreset_, total_, measurements_, grid_, domain_, privacy_, n_features_in_,
+        feature_names_in_
     Not covered
-        score_samples, score, transform, fit_transform: exact functions of the rows they are given.
-
-    See Also
-    --------
-    PrivateMeasure : Measures in any number of dimensions.
+        score_samples, score, transform, fit_transform: exact functions of their input.
 
     References
     ----------
-    B. Ghazi, J. He, K. Kohlhoff, R. Kumar, P. Manurangsi, V. Navalpakkam, N. Valliappan.
-    Differentially private heatmaps. AAAI 2023.
+    B. Ghazi et al. Differentially private heatmaps. AAAI 2023.
 
     Examples
     --------

@@ -106,10 +106,9 @@ class PrivateKMeans(
 ):
     """Private k-means clustering, with the interface of scikit-learn's KMeans.
 
-    The rows are asked a few questions whose noisy answers are enough to find good centers: counts
-    on a coarse grid, then on finer cells where rows were found. With more than three features the
-    grid lies in a released subspace, and clipped means of the clusters follow. Only noisy answers
-    are used, and everything computed from them is free.
+    Centers follow from noisy counts of cells, finer where people were counted. With more than three
+    features cells are in a released subspace, and clipped means of clusters follow
+    (:doc:`/explanation/kmeans`).
 
     Parameters
     ----------
@@ -117,34 +116,30 @@ class PrivateKMeans(
         Number of clusters, at most 4096.
 
     init : "grid" or array-like of shape (n_clusters, n_features), default="grid"
-        Source of centers: "grid" finds them on noisy counts; an array of public centers is
-        moved by plain noisy rounds of Lloyd's algorithm.
+        "grid" finds centers on noisy counts; public centers are refined by noisy iterations.
 
     n_init : int, default=10
-        Number of starts on the noisy counts; they are post-processing and cost nothing. One
-        feature needs none: the best of all centers on the counts are found.
+        Starts on the noisy counts, at no privacy cost. One feature needs none.
 
     max_iter : "auto" or int, default="auto"
-        Number of private rounds of Lloyd's algorithm, which share the budget. It is fixed before
-        the fit. Must be "auto" with at most three features, where four looks at ever finer cells
-        take the place of rounds.
+        Private iterations of Lloyd's algorithm, which share the budget. Must be "auto" with at most
+        three features, where four passes over finer cells replace them.
 
     n_hint : int, default=None
         Public estimate of the number of people, for resolutions and shares, and with more than
-        three features for a first mean where noise cannot tell it from the number. None takes a
-        noisy count under "add_remove"; the other relations make the number public.
+        three features for a first mean if noise dominates. None takes a noisy count under
+        "add_remove"; other relations make it public.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
 
     delta : float, default=0.0
-        Failure probability of the guarantee. 0 means pure privacy, with Laplace noise, as good as
-        any with up to three features; a positive value (much smaller than one over the number
-        of people) means Gaussian noise.
+        Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
+        as good as any with up to three features; otherwise it is Gaussian.
 
     bounds : (low, high), Box, Ball or Mask, default=None
-        Public domain of the rows; rows outside are moved to its border. None finds a box, or a ball
-        with more than three features, with 20% of the budget.
+        Public domain, to which rows are clipped. None estimates a box, or a ball with more than
+        three features, with 20% of the budget.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".
@@ -163,17 +158,16 @@ class PrivateKMeans(
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers, inside the domain.
     cluster_weights_ : ndarray of shape (n_clusters,)
-        Noisy number of people of each cluster, at least zero.
+        Noisy number of people per cluster, non-negative.
     center_stderr_ : ndarray of shape (n_clusters,)
-        Standard deviation that the noise of the last round gives each coordinate of a center,
-        before shrinkage; at most half the widest side of the domain.
+        Standard deviation of the noise per coordinate of a center in the last iteration, before
+        shrinkage; at most half the widest side of the domain.
     n_iter_ : int
-        Number of private rounds, or of looks; public.
+        Private iterations or passes; public.
     coarse_ : DiscreteMeasure
-        A few weighted points that represent the rows, from an earlier release; what
-        ``choose_n_clusters`` computes on.
+        Weighted points from an earlier release, for ``choose_n_clusters``.
     coarse_noise_ : tuple of float
-        Standard deviation of the mass of one point of `coarse_`, as a share of all mass, and the
+        Standard deviation of the mass of a point of `coarse_`, as a share of all mass, and
         estimated mean squared distance of a row from its point.
     domain_ : Box, Ball or Mask
         Public or estimated domain.
@@ -193,25 +187,19 @@ class PrivateKMeans(
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity
         A row is in one cell of every grid, at one distance from a mean and in one cluster, and adds
-        a clipped vector of integers to the sum there; replacing it may change two cells or
-        distances, or turn the vector around.
+        a clipped integer vector. Replacing it may change two cells or distances, or reverse the
+        vector.
     Budget
-        All steps, and what finds bounds and size, cost (epsilon, delta) together.
+        All steps, and estimated bounds and size, cost (epsilon, delta) together.
     Released
         cluster_centers_, cluster_weights_, center_stderr_, n_iter_, coarse_, coarse_noise_,
         domain_, privacy_, n_features_in_, feature_names_in_
     Not covered
-        predict, transform, fit_predict, fit_transform, score: exact functions of the rows they are
-        given.
-
-    See Also
-    --------
-    PrivateMeasure : A private stand-in for all rows.
+        predict, transform, fit_predict, fit_transform, score: exact functions of their input.
 
     Notes
     -----
-    There is no ``labels_`` and no ``inertia_``: both are exact functions of private rows. Nothing
-    stops early: a stopping rule would be one more release.
+    There is no ``labels_`` and no ``inertia_``: both are exact functions of private rows.
 
     Examples
     --------

@@ -37,9 +37,9 @@ AUTO, HAAR, PYRAMID = "auto", "haar", "pyramid"
 class PrivateMeasure(BasePrivateEstimator):
     """Private discrete measure: weighted points close to the data in Wasserstein distance.
 
-    The domain is halved again and again into a tree of cells; noisy masses of the cells of every
-    level are released at once and made into a measure. ``sample`` then gives synthetic rows, as
-    many as wanted, at no further cost.
+    The domain is halved repeatedly into a tree of cells, whose noisy masses give the measure
+    (:doc:`/explanation/private_measure`). ``sample`` draws any number of synthetic rows, at no
+    further privacy cost.
 
     Parameters
     ----------
@@ -54,23 +54,21 @@ class PrivateMeasure(BasePrivateEstimator):
         Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
     depth : "auto" or int, default="auto"
-        Number of times the domain is halved. "auto" follows from the size, public or estimated,
-        and the budget.
+        Number of times the domain is halved. "auto" follows from the budget and the public or
+        estimated size.
 
     method : {"auto", "haar", "pyramid"}, default="auto"
         Measurement, and computation of masses:
 
-        - "auto": "pyramid" where ``delta=0``, ``bounds`` is a box that is given, ``depth="auto"``
-          and there are at most four features; "haar" otherwise;
-        - "haar": the difference between the two halves of every cell, drawn towards the uniform
-          distribution on the domain where it is mostly noise;
-        - "pyramid": the counts of two full levels, then of cells that are split where these show
-          mass, then of cells split again, so rows are read three times; masses are posterior
-          means, for a prior of even, uneven and sparse splits that the release itself teaches.
+        - "auto": "pyramid" if ``delta=0``, ``bounds`` is a box that is given, ``depth="auto"`` and
+          there are at most four features; "haar" otherwise;
+        - "haar": the difference between the halves of every cell, in one pass;
+        - "pyramid": the counts of two full levels, then of cells split where these show mass,
+          twice, in three passes. Masses are posterior means.
 
     n_hint : int, default=None
-        Public estimate of the number of people; sets the depth only. None takes a noisy count with
-        5% of the budget under "add_remove"; the other relations make the number public.
+        Public estimate of the number of people, for the depth only. None spends 5% of the budget
+        under "add_remove"; other relations make it public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".
@@ -89,7 +87,7 @@ class PrivateMeasure(BasePrivateEstimator):
     support_ : ndarray of shape (n_atoms, n_features)
         Points of the measure, one in each cell of an adaptive partition of the domain.
     weights_ : ndarray of shape (n_atoms,)
-        Their weights; they sum to 1.
+        Weights of the points, with sum 1.
     cells_ : CellMasses
         Level, index and weight of the cells.
     total_ : float
@@ -114,25 +112,18 @@ class PrivateMeasure(BasePrivateEstimator):
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity
         One person adds 1 to the total and 1 in absolute value to one number on every level, or of
-        every partition of a pyramid, where replacing a person moves every partition by at most 2
-        in L1 and in squared L2.
-        Replacing a person moves every level by at most 2 in L1; in squared L2 a Haar difference
-        moves by 4 where the two paths part and by 2 on each level below. Estimated
-        bounds: 1 (add) or 2 (replace) for the histograms of magnitudes and distances; the sum of
-        clipped rows is on a lattice of steps of radius / 2**20 and moves by the radius, or twice
-        that.
+        every partition of a pyramid. Replacing a person moves every partition by at most 2 in L1
+        and in squared L2, and every level by at most 2 in L1; in squared L2 a Haar difference moves
+        by 4 where the two paths part and by 2 on each level below. Estimated bounds: 1 (add) or 2
+        (replace) for the histograms of magnitudes and distances; the sum of clipped rows is on a
+        lattice of steps of radius / 2**20 and moves by the radius, or twice that.
     Budget
-        All levels or partitions together, and what finds bounds and size, cost (epsilon, delta).
-        Several fits on one accountant add up.
+        All levels or partitions, and estimated bounds and size, cost (epsilon, delta) together.
     Released
         support_, weights_, cells_, total_, tree_, domain_, privacy_, n_features_in_,
         feature_names_in_
     Not covered
-        score_samples, score: exact functions of the rows they are given.
-
-    See Also
-    --------
-    sklearn.neighbors.KernelDensity : Density estimate without privacy.
+        score_samples, score: exact functions of their input.
 
     Examples
     --------

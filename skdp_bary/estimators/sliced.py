@@ -32,61 +32,54 @@ _MOST_COUNTS = 1 << 29  # on the levels of all slices of all classes: four gigab
 class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateEstimator):
     """Private sliced Wasserstein distances to and between private distributions.
 
-    Rows are projected on public directions. On every direction the sorted projections are averaged
-    in blocks of equal mass, and these means get noise, once. From this one release follow any
-    number of distances, tests, gradients, samples and barycenters, each with a known error.
+    One release of noisy quantiles in public directions gives any number of distances, gradients,
+    samples and barycenters, with known errors (:doc:`/explanation/sliced`).
 
     Parameters
     ----------
     n_projections : int, default=None
-        Number of directions. None takes whole frames of together at least 100 directions (one on
-        the line, 1000 orthonormal ones above 1000 features).
+        Number of directions. None: frames of at least 100; one with one feature, 1000 above 1000.
 
     n_quantiles : int, default=None
-        Number of blocks of the sorted projections. None balances, by public facts, the noise, which
-        grows with it, with the width of the blocks: between 8 and 128.
+        Number of blocks. None: 8 to 128.
 
     p : {1, 2}, default=2
         Power of the distance.
 
     method : {"sketch", "scalar"}, default="sketch"
-        Statistics to release:
+        Release:
 
-        - "sketch": noisy quantiles of the slices, with Gaussian noise, which needs ``delta > 0``;
-        - "scalar": the p-th power of the distance to `reference` alone, with Laplace noise, which
-          needs ``delta=0``; the most accurate if that is all that is wanted. 33 kB a class and
-          direction, however many rows there are.
+        - "sketch": quantiles of the slices, with Gaussian noise and ``delta > 0``;
+        - "scalar": only the p-th power of the distance to `reference`, more accurately, with
+          Laplace noise and ``delta=0``.
 
     directions : {"tight", "iid"} or ndarray of shape (n_features, n_directions), default="tight"
-        Public directions. "tight" is a tight frame, the same for every fit with the same numbers,
-        so that all releases can be compared. "iid" are independent directions, also the same for
-        every fit, and cost more noise. An array has unit columns and must not be made from private
-        data. The guarantee holds for known directions, which may be used again.
+        Public directions: a tight frame, or independent ones with more noise, the same in every fit
+        with the same numbers, so releases can be compared. An array has unit columns and must not
+        depend on private data.
 
     reference : array-like of shape (n_rows, n_features), default=None
-        Public rows that ``method="scalar"`` measures the distance to.
+        Public rows for "scalar".
 
     classes : array-like, default=None
-        Public labels of several distributions, which `y` tells apart. None: all rows are one
-        distribution, and `y` is ignored.
+        Public labels. None: one distribution, ignoring `y`.
 
     n_min : int or array-like of shape (n_classes,), default=None
-        Public lower bound of the number of people, of each class, where that number is private.
-        A class with fewer is filled up with rows at the center of the domain, so too high a number
-        gives a wrong distribution and the same guarantee. None finds it with 5% of the budget.
+        Public lower bound of the people of each class, if private. Smaller classes are filled up
+        with rows at the center of the domain: too high a bound makes distributions wrong, with the
+        same guarantee. None spends 5% of the budget.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
 
     delta : float, default=1e-6
-        Failure probability of the guarantee, much smaller than one over the number of people.
+        Failure probability, much smaller than one over the number of people.
 
     bounds : (low, high), Box, Ball or Mask, default=None
-        Public domain of the rows; rows outside are moved to its border. Noise is proportional to
-        its radius. None estimates a box with 20% of the budget.
+        Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
     n_hint : int, default=None
-        Public estimate of the number of people; sets the number of quantiles only.
+        Public estimate of the number of people, for `n_quantiles` only.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".
@@ -103,13 +96,13 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     Attributes
     ----------
     directions_ : ndarray of shape (n_features, n_directions)
-        Directions of the slices.
+        Directions.
     quantiles_ : ndarray of shape (n_classes, n_directions, n_quantiles) or None
-        Noisy means of the sorted projections over blocks of equal mass; None except for "sketch".
+        Noisy block means, for "sketch".
     noise_std_ : ndarray of shape (n_classes,)
-        Standard deviation of the noise on each released number.
+        Standard deviation of the noise.
     releases_ : list
-        The release of each distribution, which the methods compute from.
+        Release of each distribution.
     classes_ : ndarray of shape (n_classes,)
         Labels of the distributions.
     domain_ : Box, Ball or Mask
@@ -129,36 +122,26 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     Mechanism
         RoundedGaussian for ``method="sketch"``, DiscreteLaplace for ``method="scalar"``.
     Sensitivity
-        With directions of largest singular value H, m blocks, a domain of radius R and rows on
-        levels g apart, one person of n moves the quantiles by at most
-        ``m / n * (2 R H + g sqrt(k)) + g / n * sqrt(m k n_classes)`` in L2, rounding included, and
-        the mean cost of k slices by its largest change for one row, over n, and one unit of
-        rounding a class. If the number of people is private, n is ``n_min``, and who changes
-        the class moves two distributions.
+        One person of n moves the quantiles by at most the bound of :doc:`/explanation/sliced` in
+        L2, rounding included, and the mean cost by its largest change for one row, over n, and one
+        unit of rounding per class. If the number of people is private, n is ``n_min``. A person who
+        changes the class moves two distributions.
     Budget
-        All distributions together, and what finds bounds and sizes, cost (epsilon, delta).
+        All distributions, bounds and sizes cost (epsilon, delta) together.
     Released
         directions_, quantiles_, noise_std_, releases_, classes_, domain_, privacy_, n_features_in_,
         feature_names_in_
     Not covered
-        transform, fit_transform, score, cost, distance, gradient: functions of the release and of
-        the rows they are given, which they do not protect.
-
-    References
-    ----------
-    A. Rakotomamonjy, L. Ralaivola. Differentially private sliced Wasserstein distance. ICML 2021.
-    Their own release is :class:`~skdp_bary.papers.NoisyRowsSlicedWasserstein`.
+        transform, fit_transform, score, cost, distance, gradient: they do not protect their input.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skdp_bary import DPSlicedWasserstein
-    >>> rng = np.random.default_rng(0)
-    >>> private = rng.normal(size=(20000, 3)) * 0.1 + [0.5, 0.0, 0.0]
-    >>> public = rng.normal(size=(5000, 3)) * 0.1
-    >>> sliced = DPSlicedWasserstein(bounds=(-1, 1), n_min=10000).fit(private)
-    >>> abs(sliced.distance(public) - 0.5 / 3**0.5) < 0.05
-    True
+    >>> X = np.random.default_rng(0).normal(0.5, 0.1, size=(20000, 3))
+    >>> sliced = DPSlicedWasserstein(bounds=(0, 1), n_min=10000).fit(X)
+    >>> round(sliced.distance(np.full((10, 3), 0.5)), 1)  # to public rows
+    0.1
     """
 
     _buys_size = False  # sizes are bought class by class, by the method

@@ -50,48 +50,43 @@ _LABEL = (
 class PrivateTable(TableViews, BasePrivateEstimator):
     """Synthetic tables: numbers, categories, dates and missing values, from two private releases.
 
-    A public schema divides every column into cells. What is released are histograms of the columns
-    and tables of their pairs, in every class of a label if one is named. A mixture of components
-    with independent columns is fitted to them, and any number of rows is drawn from it at no
-    further cost.
+    A public schema divides columns into cells. Histograms of columns and pairs are released, in
+    every class of a label if named. A mixture of components with independent columns, fitted to
+    them, gives any number of synthetic rows at no further privacy cost (:doc:`/explanation/table`).
 
     Parameters
     ----------
     schema : Schema
-        Public: what every column can hold. A kind of :mod:`skdp_bary.schema` represents a schema
-        in which all columns are of that kind.
+        Public values of each column. A kind of :mod:`skdp_bary.schema` is for all columns.
 
     label : str or int, default=None
-        Name of the column, or its place, that the others are to be predicted from: a flag, a
-        category or an ordinal. Everything is measured in each of its classes. Its values are as
-        private as others.
+        Name or place of a flag, category or ordinal to be predicted. Everything is measured in each
+        of its classes. Its values are as private as others.
 
     rules : sequence of rules, default=()
-        What is known in public beyond the schema: :class:`~skdp_bary.schema.Derived` and
-        :class:`~skdp_bary.schema.Key` columns, which the table may have and which are not measured,
-        :class:`~skdp_bary.schema.InOrder` and :class:`~skdp_bary.schema.Shares`. Rows that are
-        drawn keep them. Functions are tried on rows drawn from the schema before a fit is charged.
+        Public facts that synthetic rows keep: :class:`~skdp_bary.schema.Derived` and
+        :class:`~skdp_bary.schema.Key` columns, which are not measured,
+        :class:`~skdp_bary.schema.InOrder` and :class:`~skdp_bary.schema.Shares`.
 
     n_components : int, default=300
         Components of the mixture.
 
     max_iter : int, default=500
-        Steps of its fit, which cost time alone.
+        Steps of its fit, which cost only time.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
 
     delta : float, default=1e-6
-        Failure probability of the guarantee. With 0 noise is Laplace, and 10% of the budget
-        finds the pairs of columns that are worth measuring.
+        Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
+        and 10% of the budget for choosing the pairs of columns to measure.
 
     n_hint : int, default=None
-        Public estimate of the number of people; none is needed, and their number is part of the
-        release.
+        Public estimate of the number of people, not needed: their noisy number is released.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
-        Neighboring relation; labels are private under all of them. None takes the accountant's,
-        which is "add_remove" by default.
+        Neighboring relation; labels are private under all of them. None takes the accountant's, by
+        default "add_remove".
 
     accountant : BudgetAccountant, default=None
         Budget shared by several fits. None bounds each fit alone.
@@ -105,21 +100,21 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     Attributes
     ----------
     mixture_ : TableMixture
-        The components.
+        Components of the mixture.
     total_ : float
-        Number of rows, or of people, with noise; where that is mostly noise, a public floor.
+        Noisy number of rows, or of people; where that is mostly noise, a public floor.
     pairs_ : list of tuple
-        The pairs of columns that were measured, by name or place.
+        Pairs of columns that were measured, by name or place.
     schema_ : Schema
         The schema.
     domain_ : Box or None
-        Ranges of the columns, where all of them are numbers that may not be missing; public.
+        Public ranges of the columns, if all of them are numbers that may not be missing.
     privacy_ : Plan
         Releases and charges of the fit.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the schema or the table has them.
+        Names of the columns, if the schema or the table has them.
 
     Privacy
     -------
@@ -140,20 +135,10 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     Released
         mixture_, total_, pairs_, schema_, domain_, privacy_, n_features_in_, feature_names_in_
     Not covered
-        score_samples, evaluate: exact functions of the rows they are given.
-
-    See Also
-    --------
-    PrivateGenerator : Images, and rows of many numbers.
-
-    Notes
-    -----
-    What is between more than two columns is known as far as pairs and the label tell it.
+        score_samples, evaluate: exact functions of their input.
 
     Examples
     --------
-    A table of numbers; a frame comes back as a frame, see :doc:`/explanation/table`.
-
     >>> import numpy as np
     >>> from skdp_bary import PrivateTable
     >>> from skdp_bary.schema import Boolean, Integer, Schema

@@ -50,48 +50,44 @@ _APART = np.array([NormalDist().inv_cdf((i + 0.5) / 256) for i in range(256)])
 class PrivateTwoSampleTest(BasePrivateEstimator):
     """Private test whether two cohorts are samples of one distribution.
 
-    Both cohorts are private and come in one call, told apart by `y`; or there is one, and a public
-    `reference`. The distance of the cohorts by a kernel is released, one number, and what its
-    distribution depends on when nothing differs. The p-value and an interval follow by simulation,
-    the noise included. That a p-value below 0.05 comes in one of twenty tests of equal
-    distributions is checked by simulation too, not proved.
+    Both cohorts are private, named by `y`, or one is private and the other a public `reference`.
+    Their kernel distance is released, with what determines it for equal distributions. A p-value
+    and an interval follow by simulation, noise included. The level is checked by simulation, not
+    proved (:doc:`/explanation/two_samples`).
 
     Parameters
     ----------
     classes : array-like of two labels, default=None
-        Public labels of the cohorts in `y`. May be left out under "replace_one", where labels are
-        public; None with a `reference`.
+        Public labels in `y`. Optional under "replace_one", where labels are public; None with a
+        `reference`.
 
     reference : array-like of shape (n_rows, n_features), default=None
-        Public rows that all rows given to ``fit`` are compared with; `y` is ignored then, and the
-        whole budget goes to the distance. It must hold no private rows.
+        Public rows to compare all rows with; `y` is then ignored, and the distance gets the whole
+        budget.
 
     n_min : int or array-like of shape (2,), default=None
-        Public lower bound of the number of people of each cohort, where these numbers are
-        private. A cohort with fewer is filled up with rows at the center of the domain, so too
-        high a number gives wrong answers and the same guarantee. None finds it with an eighth of
-        the budget. Where sizes are no secret, ``neighbors="replace_one"`` is worth more.
+        Public lower bound of the number of people of each cohort, if private. Smaller cohorts are
+        filled up with rows at the center of the domain: too high a bound makes results wrong, with
+        the same guarantee. None estimates it with an eighth of the budget.
 
     n_resamples : int, default=1999
-        Number of simulated distances of equal cohorts; the smallest p-value is
-        ``1 / (n_resamples + 1)``.
+        Number of simulations. The smallest p-value is ``1 / (n_resamples + 1)``.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
 
     delta : float, default=0.0
-        Failure probability of the guarantee. 0 means pure privacy, with Laplace noise, which is
-        the best for single numbers.
+        Failure probability. 0 means pure privacy with Laplace noise, the best for single numbers.
 
     bounds : (low, high), Box, Ball or Mask, default=None
         Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
     n_hint : int, default=None
-        Public estimate of the number of people; sets the units of weights only.
+        Public estimate of the number of people, for the units of weights only.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove". Under
-        "replace_one" the sizes of the cohorts are public, and nothing is spent on them.
+        "replace_one" the sizes of cohorts are public.
 
     accountant : BudgetAccountant, default=None
         Budget shared by several fits. None bounds each fit alone.
@@ -105,7 +101,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     Attributes
     ----------
     result_ : SampleComparison
-        Statistic, p-value, distance with an interval, and the simulated statistics.
+        Statistic, p-value, distance with an interval, and simulations.
     pvalue_ : float
         The p-value, also in `result_`.
     statistic_ : float
@@ -127,29 +123,17 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
     Mechanism
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity
-        The kernel is between 0 and 1 and is 1 for a row with itself, so features of two rows are at
-        most sqrt(2) apart. One person of n moves the distance of two means by at most sqrt(2) / n,
-        the mean of ``1 - k`` over pairs by at most 2 / n, and the norm of the covariance of
-        features by at most sqrt(6) / n. They are counted n times, in integers of 1/1024, rounded
-        down. If the number of people is private, n is ``n_min``, and who changes the cohort
-        moves them twice.
+        The kernel is in [0, 1] and 1 for a row with itself, so features of two rows are at most
+        sqrt(2) apart. One person of n moves the distance of two means by at most sqrt(2) / n, the
+        mean of ``1 - k`` over pairs by at most 2 / n, and the norm of the covariance of features by
+        at most sqrt(6) / n. They are counted n times, in integers of 1/1024, rounded down. If the
+        number of people is private, n is ``n_min``. Changing the cohort moves them twice.
     Budget
-        All steps together cost (epsilon, delta): a share of 0.06 for the width of cells, 0.16 for
-        the distribution of the distance and the rest for the distance; with a reference all of it
-        for the distance. Sizes and bounds are bought before, where they are not given.
+        All steps, with estimated sizes and bounds, cost (epsilon, delta) together.
     Released
         result_, pvalue_, statistic_, domain_, privacy_, n_features_in_, feature_names_in_
     Not covered
         None.
-
-    See Also
-    --------
-    DPSlicedWasserstein : Distances to any number of public rows, from one release.
-
-    References
-    ----------
-    I. Kim, A. Schrab. Differentially private permutation tests: applications to kernel methods.
-    2023.
 
     Examples
     --------

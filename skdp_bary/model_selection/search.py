@@ -72,39 +72,35 @@ class PrivateSearchCV(
 ):
     """Hyper-parameter search whose choice is private.
 
-    A random number of trials is made. Each picks a candidate at random, fits it on the rows with
-    noise, and scores it on the rows with noise; the trial with the best noisy score is kept and
-    all others are forgotten. How many trials were made stays secret: that is what lets the whole
-    search cost only a small multiple of one trial, however many candidates there are.
+    A random, secret number of trials fit and score random candidates with noise. Only the best is
+    kept. The search costs a small multiple of one trial, for any number of candidates
+    (:doc:`/howto/model_selection`).
 
     Parameters
     ----------
     estimator : estimator of this package, or Pipeline that ends in one
-        Fitted with every candidate. Its `epsilon`, `delta`, `accountant` and `random_state` are
-        set by the search; give public `bounds`, and a public `n_hint` where you have one. The
-        earlier steps of a pipeline must learn nothing from the rows, see ``check_private``; they
-        are fitted once.
+        Fitted with every candidate. The search sets its `epsilon`, `delta`, `accountant` and
+        `random_state`; pass public `bounds`. Earlier steps of a pipeline must not learn from the
+        rows (``check_private``).
 
     param_grid : dict or list of dict
-        Candidates, as for ``GridSearchCV``: names of parameters and lists of values. Public. For
-        a pipeline, parameters of its last step, as ``step__parameter``. `epsilon` may be varied up
-        to what one trial has for its fit; the search costs the same.
+        Public candidates, as for ``GridSearchCV``; for a pipeline ``step__parameter`` of its last
+        step. `epsilon` may vary up to what one trial has for its fit, at the same cost.
 
     trials : {"logarithmic", "geometric", "poisson"}, default="logarithmic"
-        Law of the number of trials. For a pure budget one trial gets half of it under
-        "logarithmic" and a third under "geometric", which makes few trials less often. "poisson"
-        needs ``delta > 0``, where it leaves most to a trial; it may come out as no trial at all.
+        Distribution of the number of trials. Of a pure budget one trial gets half under
+        "logarithmic" and a third under "geometric". "poisson" needs ``delta > 0`` and may make no
+        trial.
 
     mean_trials : float, default=None
-        Mean number of trials; None takes twice the number of candidates, at least 4.
+        Mean number of trials. None: twice the number of candidates, at least 4.
 
     score_share : float, default=0.1
-        Share of a trial's budget that covers its score.
+        Share of a trial's budget for its score.
 
     scoring : {"accuracy"}, default=None
-        "accuracy" scores a PrivateGenerator with labels by the rows whose class is told by a
-        linear classifier that was trained on drawn rows. None takes distances, see
-        ``best_score_``.
+        "accuracy": rows that a linear classifier, trained on samples of a PrivateGenerator, labels
+        correctly. None: see ``best_score_``.
 
     epsilon, delta : float, default=1.0, 0.0
         Cost of the whole search.
@@ -118,58 +114,44 @@ class PrivateSearchCV(
     Attributes
     ----------
     best_estimator_ : estimator
-        The fitted estimator, or pipeline, of the best trial. Its ``privacy_`` is that of the
-        search, because that it was the best tells about the rows too; its `epsilon` is what one
-        trial had for a fit, and its `accountant` is that of the search: it pays when the estimator
-        is fitted again.
+        Fitted estimator, or pipeline, of the best trial. Its ``privacy_`` is that of the search,
+        because the choice depends on the rows too, its `epsilon` that of a fit of one trial.
+        Fitting it again charges the `accountant`.
     best_params_ : dict
         Its candidate.
     best_score_ : float
-        Its noisy score. Of points: minus the sum over rows of the squared distance to the nearest
-        of them, each distance clipped to twice the radius of the domain. The noise may make it
-        positive. More points always score better, so do not search over their number: a fit
-        warns. Of measures, heatmaps, sketches and generators: minus the sliced Wasserstein
-        distance to a :class:`~skdp_bary.PrivateMeasure` of the rows that every trial releases. Of
-        tables: minus the number of rows that would have to move for pairs of columns to be as the
-        candidate expects. With ``scoring="accuracy"``: the number of rows that are told right.
+        Its noisy score. Of points: minus the sum of squared distances from rows to the nearest,
+        clipped. Of measures, heatmaps, sketches and generators: minus the sliced Wasserstein
+        distance to a PrivateMeasure that every trial releases. Of tables: minus the number of rows
+        that would have to move. For "accuracy": the number of rows labeled correctly.
     best_score_stderr_ : float or None
-        Standard deviation of the noise of every score of points, tables or right answers; public.
-        Candidates whose scores are closer than this are chosen among by chance. None for distances.
+        Public standard deviation of the noise of a score. Closer candidates are chosen by chance.
+        None for distances.
     privacy_ : SelectionPlan
-        What the whole search was charged: ``epsilon``, ``delta``, ``relation``, the law of the
-        number of `trials`, and as ``steps`` what one trial spends.
+        Cost of the whole search. ``steps`` are those of one trial.
     n_features_in_ : int
         Number of features.
 
     Privacy
     -------
     Neighbors
-        The relation of the estimator's ``neighbors``, or of the accountant.
+        ``neighbors`` of the estimator, or of the accountant.
     Mechanism
-        DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian; the best of a random number of
-        trials.
+        DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity
-        That of the estimator; a person moves the sum of clipped losses by at most the largest
-        loss, the number of right answers by at most 1, whoever replaces whom, and the number of
-        rows of a table that would have to move by at most 1/2, or 1 where one is replaced. Where
-        trials are
-        scored by a distance, that of the PrivateMeasure that is released; the distance between the
-        two releases is post-processing.
+        That of the estimator. A person moves the sum of clipped losses by at most the largest loss,
+        the number of correct labels by at most 1, whoever replaces whom, and the number of rows of
+        a table that would have to move by at most 1/2, or 1 if replaced. A score by distance is
+        post-processing of the trial and a PrivateMeasure.
     Budget
-        All trials and the choice together cost (epsilon, delta). For pure trials of epsilon e the
-        choice costs (2 + eta) e, with eta = 0 ("logarithmic") or 1 ("geometric"); for Gaussian
-        trials the Renyi bounds of Papernot and Steinke (2022) are converted.
+        All trials and the choice together cost (epsilon, delta). For pure trials of epsilon e that
+        is (2 + eta) e, with eta = 0 ("logarithmic") or 1 ("geometric"); for Gaussian trials the
+        Renyi bounds of Papernot and Steinke (2022) are converted.
     Released
         best_estimator_, best_params_, best_score_, best_score_stderr_, privacy_, n_features_in_
     Not covered
-        predict, transform, score: exact functions of the rows they are given. The time a fit takes
-        tells how many trials were made: do not publish it.
-
-    References
-    ----------
-    J. Liu, K. Talwar. Private selection from private candidates. STOC 2019.
-
-    N. Papernot, T. Steinke. Hyperparameter tuning with Renyi differential privacy. ICLR 2022.
+        predict, transform, score: exact functions of their input. The time of a fit reveals the
+        number of trials: do not publish it.
 
     Examples
     --------

@@ -304,7 +304,7 @@ class CoresetBarycenter(SubsampledBarycenter):
     """Private barycenter from a coarse coreset and rounds of sums over released cells.
 
     :class:`~skdp_bary.PrivateWassersteinBarycenter` is more accurate in up to three features, and
-    in more where rows are concentrated; this can be where Gaussian noise meets few persons.
+    in more where rows are concentrated; this can be with Gaussian noise and few people.
 
     Parameters
     ----------
@@ -317,32 +317,31 @@ class CoresetBarycenter(SubsampledBarycenter):
         - "projected": the same after a coarse coreset of randomly projected rows.
 
     classes : array-like, default=None
-        Public labels of the distributions. None: rows without labels are one distribution; rows
-        with labels need the set, except under "replace_one", where labels are public.
+        Public labels. None: one distribution, or under "replace_one" the labels in `y`, which are
+        public.
 
     class_weights : array-like of shape (n_classes,), default=None
-        Public weight of each distribution in the mean; equal by default.
+        Public weights, equal by default.
 
     n_init : int, default=None
-        Number of starts of the barycenter search, which cost no privacy. None: ten for one
-        distribution, two for several.
+        Starts of the search. None: ten for one distribution, two for several.
 
     init : array-like of shape (n_atoms, n_features), default=None
-        Public atoms that the rounds of "perturbation" start from. None spends a fifth of the budget
-        on a coarse coreset.
+        Public atoms to start "perturbation" from. None spends 20% of the budget on a coarse
+        coreset.
 
     n_rounds : int, default=4
         Number of rounds.
 
     subsample : float, default=None
-        Share of the persons that a fit reads, as in SubsampledBarycenter.
+        Share of the people that a fit reads, as in SubsampledBarycenter.
 
     n_components : int, default=None
         For "projected", the number of dimensions after the random map.
 
     distortion : float, default=None
-        For "projected" without `n_components`: the relative change of costs for which the dimension
-        is chosen, with the constants of a bound that asks for many dimensions.
+        For "projected" without `n_components`: relative change of costs for which the dimension is
+        chosen, by a loose bound.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
@@ -355,8 +354,8 @@ class CoresetBarycenter(SubsampledBarycenter):
         Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
 
     n_hint : int, default=None
-        Public estimate of the number of persons. None takes a noisy count with 5% of the budget
-        under "add_remove"; the other relations make the number public.
+        Public estimate of the number of people. None spends 5% of the budget under "add_remove";
+        other relations make it public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".
@@ -375,7 +374,7 @@ class CoresetBarycenter(SubsampledBarycenter):
     support_ : ndarray of shape (n_atoms, n_features)
         The atoms.
     weights_ : ndarray of shape (n_atoms,)
-        Their masses, all equal; they sum to 1.
+        Masses ``1 / n_atoms``.
     class_weights_ : ndarray of shape (n_classes,)
         Weight of each distribution.
     classes_ : ndarray of shape (n_classes,)
@@ -385,7 +384,7 @@ class CoresetBarycenter(SubsampledBarycenter):
     private_measures_ : list of DiscreteMeasure
         The private measure of each distribution.
     release_cost_ : float
-        Mean squared transport cost from the private measures to the atoms.
+        Mean squared cost from the private measures to the atoms.
     domain_ : Box, Ball or Mask
         Public or estimated domain.
     privacy_ : Plan
@@ -415,13 +414,13 @@ class CoresetBarycenter(SubsampledBarycenter):
         sums of all classes are added up, each times its weight over its released mass, and one
         person moves the sum by at most the largest weight.
     Budget
-        All steps, and what finds bounds and size, cost (epsilon, delta). With ``subsample`` that is
-        the cost of the whole fit on its random batch, amplified.
+        All steps, with estimated bounds and size, cost (epsilon, delta): with ``subsample`` the
+        amplified cost of the fit on its random batch.
     Released
         support_, weights_, class_weights_, classes_, potentials_, private_measures_,
         release_cost_, domain_, privacy_, n_features_in_, feature_names_in_
     Not covered
-        predict, transform, fit_transform, map, score: exact functions of the rows they are given.
+        predict, transform, fit_transform, map, score: exact functions of their input.
 
     References
     ----------

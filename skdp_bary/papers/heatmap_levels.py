@@ -245,7 +245,7 @@ class LevelwiseEMDHeatmap(PrivateEMDHeatmap):
         heatmap_, cells_, coreset_, total_, measurements_, grid_, domain_, privacy_,
         n_features_in_, feature_names_in_
     Not covered
-        score_samples, score, transform, fit_transform: exact functions of the rows they are given.
+        score_samples, score, transform, fit_transform: exact functions of their input.
 
     References
     ----------

@@ -360,8 +360,7 @@ class SubsampledBarycenter(PrivateWassersteinBarycenter):
     """Private Wasserstein barycenter that reads a random batch of the people.
 
     The batch is drawn once, and all steps see it. They may cost more on it than (epsilon, delta),
-    because nobody knows who is in it. With all rows at hand this rarely helps: the noise shrinks,
-    but less than the batch does.
+    because no one knows who is in it. This rarely helps: noise shrinks less than the batch.
 
     Parameters
     ----------
@@ -422,7 +421,7 @@ class SubsampledBarycenter(PrivateWassersteinBarycenter):
     support_ : ndarray of shape (n_atoms, n_features)
         The atoms.
     weights_ : ndarray of shape (n_atoms,)
-        Their masses, all equal; they sum to 1.
+        Masses ``1 / n_atoms``.
     class_weights_ : ndarray of shape (n_classes,)
         Weight of each distribution.
     classes_ : ndarray of shape (n_classes,)
@@ -461,7 +460,7 @@ class SubsampledBarycenter(PrivateWassersteinBarycenter):
         support_, weights_, class_weights_, classes_, potentials_, private_measures_,
         release_cost_, domain_, privacy_, n_features_in_, feature_names_in_
     Not covered
-        predict, transform, fit_transform, map, score: exact functions of the rows they are given.
+        predict, transform, fit_transform, map, score: exact functions of their input.
 
     Examples
     --------

@@ -32,11 +32,11 @@ from .spending import BudgetPart, SharedBudget
 class BudgetAccountant(SharedBudget):
     """Differential privacy budget shared by all estimators it is passed to.
 
-    The accountant is a *privacy filter* with a fixed limit. It charges every fit before the fit
-    draws any noise, and raises if the charge would exceed the limit. All releases under the
-    accountant together are then (epsilon, delta)-differentially private, even if later fits, their
-    budgets and the stopping time were chosen from earlier results. A refused fit charges and
-    releases nothing. A fit that fails after its charge stays charged.
+    It is a *privacy filter* with a fixed limit, charges every fit before the fit draws any noise,
+    and raises if the charge would exceed the limit. All releases under the accountant together are
+    then (epsilon, delta)-differentially private, even if later fits, their budgets and the stopping
+    time were chosen from earlier results. A refused fit charges and releases nothing. A fit that
+    fails after its charge stays charged.
 
     Parameters
     ----------
@@ -49,13 +49,12 @@ class BudgetAccountant(SharedBudget):
     composition : {"sum", "renyi"}, default="sum"
         ``"sum"`` adds up epsilons and deltas. ``"renyi"`` adds up Renyi losses at one order that
         follows from the limit alone, which admits many more releases with Gaussian noise. It needs
-        ``delta > 0``. Half of delta is kept for releases with a separate delta, the other half
-        converts the Renyi loss to (epsilon, delta).
+        ``delta > 0``, of which half is for releases with a separate delta.
     ledger : str or path-like, default=None
-        Storage of the entries. A path names an SQLite file, created if it does not exist. The
-        processes of one host can share it, and it survives crashes.
-        ``postgresql://user@host/database#budget`` names a budget on a PostgreSQL server, shared by
-        many hosts (extra ``postgres``). With None the entries live in the memory of this process.
+        Storage of the entries. A path names an SQLite file, made if missing, which the processes of
+        one host can share and which survives crashes. ``postgresql://user@host/database#budget``
+        names a budget on a PostgreSQL server, shared by many hosts (extra ``postgres``). With None
+        the entries live in the memory of this process.
     unit : str, default=None
         Privacy unit of the guarantee, such as ``"patient_id"`` or ``"rows"``. A fit that protects
         another unit is rejected. None declares no unit.
@@ -72,34 +71,27 @@ class BudgetAccountant(SharedBudget):
     ledger : str or None
         Absolute path of the file, or address of the server without password.
     entries : tuple of Entry
-        Every spend so far, with ``time``, ``who``, ``relation``, ``unit``, ``epsilon``, ``delta``,
-        ``part`` and ``note``. A raise of the limit has the ``kind`` "raise" instead of "spend" and
-        the new limit as ``epsilon`` and ``delta``; restoring a backup has the kind "restore".
+        Every spend so far. A raise of the limit has the ``kind`` "raise" instead of "spend" and the
+        new limit as ``epsilon`` and ``delta``; restoring a backup has the kind "restore".
 
     Notes
     -----
-    **Amounts.** Epsilons and Renyi losses are counted in millionths, deltas in units of 1e-18,
-    reading every number as it is printed. Limits are rounded down. The amounts of an estimator are
-    rounded down too, and the fit runs at these: 1 / 3 fits three times into 1.0, each time as
-    0.333333. Costs of releases made elsewhere that are passed to :meth:`spend` are rounded up.
+    **Amounts.** Epsilons and Renyi losses are counted in millionths, deltas in units of 1e-18.
+    Limits are rounded down. So are the amounts of an estimator, and the fit runs at these: 1 / 3
+    fits three times into 1.0. Costs passed to :meth:`spend` are rounded up.
 
-    **People.** The guarantee protects the unit of each fit: all rows of one ID with ``groups``,
-    a single row without. The `unit` is the name of the column of IDs, "persons by groups" if the
-    IDs have no name, "rows" without groups, or the value passed as ``fit(..., unit="patient_id")``.
-    Declare the unit with the budget. Otherwise a fit only warns when others protected another
-    unit, because the total does not bound the privacy loss of people with several rows.
+    **People.** The guarantee protects the unit of each fit: all rows of one ID with ``groups``, a
+    single row without. Without a declared unit a fit only warns when others protected another,
+    because the total does not bound the privacy loss of people with several rows.
 
-    **Copies.** ``copy.copy``, ``copy.deepcopy``, ``sklearn.base.clone`` and ``set_params`` keep
-    the same accountant, so a cross-validation spends from one budget. A pickled accountant reopens
-    its ledger file. Without a file, an unpickled or forked copy can be read but not spent from.
+    **Copies.** ``copy.copy``, ``copy.deepcopy``, ``sklearn.base.clone`` and ``set_params`` keep the
+    same accountant. A pickled accountant reopens its ledger file. Without a file, an unpickled or
+    forked copy can be read but not spent from.
 
-    **Files.** Opening an existing file raises if the limit, relation or composition differ. It
-    also raises if the file is damaged, was emptied, disappeared, or is older than its side file
-    ``<ledger>.lock`` records. A file without its side file, or copied with it, can be read but not
-    spent from. Replacing both files by older copies forgets the charges made since, which a
-    :meth:`receipt` shows. :meth:`backup` makes copies that cannot be mistaken for the ledger.
-
-    **Parts.** See :meth:`part` for disjoint groups of people.
+    **Files.** Opening a file raises if its terms differ, or if it is damaged, emptied, missing, or
+    older than its side file. A file without its side file, or copied with it on one file system, is
+    read-only. Replacing both by older copies forgets later charges, which a :meth:`receipt` shows
+    (:doc:`/explanation/budget`).
 
     Examples
     --------

@@ -268,7 +268,7 @@ def run_pair(name, kind, row_map, strength, source, target, unseen, seed, path, 
             extract,
             row_map=row_map,
             views=views,
-            method=method,
+            method=MAIN if method == "none" else method,
             block_rows=1024,
             epsilon=epsilon or 1.0,
             delta=DELTA,
@@ -311,8 +311,9 @@ def run_office(data, arguments, done):
                     if _key(*place.values()) in done:
                         continue
                     adapter = PrivateDomainAdapter(
-                        method=method, epsilon=epsilon or 1.0, delta=DELTA,
-                        neighbors="replace_one", random_state=seed,
+                        method=MAIN if method == "none" else method,
+                        epsilon=epsilon or 1.0, delta=DELTA, neighbors="replace_one",
+                        random_state=seed,
                     )  # fmt: skip
                     record(done, place, adapter, source, target, target)
 
@@ -323,7 +324,8 @@ def record(done, place, adapter, source, target, unseen):
     adapter.fit(*source, target[0])
     line = dict(place, seconds=round(time.perf_counter() - start, 1))
     line["guard"] = adapter.source_score_
-    for name, model in (("", adapter), ("source_", adapter.source_model_)):
+    kept = adapter.source_model_ if place["method"] == "none" else adapter
+    for name, model in (("", kept), ("source_", adapter.source_model_)):
         line[f"{name}private"] = float((model.predict(target[0]) == target[1]).mean())
         line[f"{name}unseen"] = float((model.predict(unseen[0]) == unseen[1]).mean())
     done[_key(*place.values())] = line

@@ -17,7 +17,7 @@ def main():
 
 
 def write_trials():
-    """Write what ``method="auto"`` does to the pairs of Office-Caltech10, by what was measured.
+    """Write what comes of adapting where public pairs gain, on Office-Caltech10, as measured.
 
     For every pair and seed the public pairs are those of its source with the other two domains.
     """
@@ -31,7 +31,7 @@ def write_trials():
         }
         always = 100.0 * np.array(list(gains.values()))
         adapts = np.array([_others(gains, *place) > 0.0 for place in gains])
-        for name, some in (("self_training", always), ("auto", always * adapts)):
+        for name, some in (("self_training", always), ("chosen", always * adapts)):
             adapted = len(some) if name == "self_training" else int(adapts.sum())
             summary = f"{some.mean():.2f}", int((some > 0).sum()), int((some < 0).sum())
             lines.append([f"{epsilon:g}", name, len(some), adapted, *summary, f"{some.min():.1f}"])

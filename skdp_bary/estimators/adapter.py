@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 
 from ..exceptions import Estimator, Neighbors, RandomState, Rows
 from ..geometry.bounds import Bounds
@@ -26,7 +26,7 @@ from ..parameters import (
 from ..privacy.noise import public_generator
 from ..privacy.spending import SharedBudget
 from ..values import column_names
-from .adapter_methods import Adapted, MeanShift, MomentsMethod, SelfTraining
+from .adapter_methods import MeanShift, MomentsMethod, SelfTraining
 from .adapter_source import RowClassifier, check_views_signature, read_source
 from .base import BasePrivateEstimator, fitted_alone
 
@@ -57,10 +57,9 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         ``views(rows, draws)`` returns rows altered without a change of class, after `row_map`. Use
         `draws`, 8 uniform numbers per row, and no random generator.
 
-    method : {"self_training", "moments", "none", "auto"}, default="self_training"
+    method : {"self_training", "moments"}, default="self_training"
         Private statistics: sums of clipped gradients, or without `views` a mean ("self_training"),
-        mean and covariance of features ("moments"), or nothing ("none"). "auto" is "self_training"
-        if it helps on public pairs passed to ``fit``, else "none".
+        or mean and covariance of features ("moments").
 
     hidden : int, default=100
         Hidden units.
@@ -118,7 +117,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     domain_ : Box, Ball, Mask or None
         Public domain, if given.
     privacy_ : Plan
-        Releases and charges of the fit; absent for ``method="none"``.
+        Releases and charges of the fit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -162,7 +161,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         | None,
         "row_map": Function() | None,
         "views": Function() | None,
-        "method": Option((*_METHODS, "none", "auto")),
+        "method": Option(tuple(_METHODS)),
         "hidden": Integer(1, 1 << 16),
         "align": Number(0.0, 1e6),
         "max_iter": Integer(1, MOST_STEPS) | None,
@@ -175,7 +174,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         *,
         row_map: Callable[..., ArrayLike] | None = None,
         views: Callable[..., Any] | None = None,
-        method: Literal["self_training", "moments", "none", "auto"] = "self_training",
+        method: Literal["self_training", "moments"] = "self_training",
         hidden: int = 100,
         align: float = 1.0,
         max_iter: int | None = None,
@@ -210,7 +209,6 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         sample_weight: Rows | None = None,
         unit: str | None = None,
         note: str = "",
-        public_pairs: Sequence[tuple] | None = None,
     ) -> Self:
         """Train on the public source and adapt to the private target.
 
@@ -231,10 +229,6 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
             Privacy unit; None: the name of `groups`, or "rows" without groups.
         note : str, default=""
             Text for the ledger, such as "2026-03".
-        public_pairs : list of tuple (X_source, y_source, X_target, y_target), optional
-            For ``method="auto"``: **public** data that differ as source and target may do, with as
-            many rows. Each is adapted and scored; where accuracy does not grow in the mean, the
-            source model is kept, with a warning, and nothing is charged.
 
         Returns
         -------
@@ -243,7 +237,6 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         """
         with fitted_alone(self):
             self._check_parameters()
-            pairs = check_pairs(self.method, public_pairs, X_target)
             source = read_source(self, X_source, y_source, public_generator(self.random_state))
             if source.score < _GOOD_SOURCE:
                 warnings.warn(
@@ -253,13 +246,6 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
                     UserWarning,
                     stacklevel=2,
                 )
-            if self.method == "none" or (pairs and self._is_no_gain(pairs)):
-                # fit the source alone; the private rows are not looked at
-                self._keep(source, Adapted(source.head))
-                self.domain_ = source.features.domain
-                self.n_features_in_ = source.n_inputs
-                vars(self).pop("privacy_", None)  # of an earlier fit
-                return self
             self._source, self._source_names = source, column_names(X_source)
             try:
                 whose = {"groups": groups, "sample_weight": sample_weight, "unit": unit}
@@ -319,37 +305,10 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         if self.views is not None:
             check_views_signature(self.views)
 
-    def _is_no_gain(self, pairs):
-        """Warn if adaptation does not help on public pairs, and return whether that is so."""
-        # by how much accuracy on public targets grows when they are adapted to, on average. Every
-        # public target is treated as if it was private, with as much noise as its own number of
-        # rows gets; nothing is charged, because there is no one to protect
-        gains, relation = [], self._relation()
-        for X_source, y_source, X_target, y_target in pairs:
-            size = None if self.n_hint is None else len(X_target)
-            trial = clone(self).set_params(method="self_training", accountant=None)
-            trial.set_params(neighbors=relation, n_hint=size)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a poor source, and of seeds: these are public
-                trial.fit(X_source, y_source, X_target)
-            models = trial.model_, trial.source_model_
-            gains.append(np.subtract(*(model.score(X_target, y_target) for model in models)))
-        gain = float(np.mean(gains))
-        if gain > 0.0:
-            return False
-        warnings.warn(
-            f"On {len(pairs)} public pairs adaptation changes the accuracy by {100 * gain:+.1f} "
-            "points: the source model is kept. Private rows were not read, nothing was charged.",
-            UserWarning,
-            stacklevel=4,
-        )
-        return True
-
     def _method(self):
-        name = "self_training" if self.method == "auto" else self.method
-        if name == "self_training" and self.views is None:
+        if self.method == "self_training" and self.views is None:
             return _WITHOUT_VIEWS
-        return _METHODS[name]
+        return _METHODS[self.method]
 
     def _bought_shares(self):
         # the norms that features are clipped to come from the source
@@ -357,11 +316,6 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
 
     def _shares(self, n_features):
         self._check_parameters()
-        if self.method == "none":
-            raise ValueError(
-                "method must not be 'none' for a plan, which releases nothing. Pass for example "
-                "method='self_training'."
-            )
         return self._method().shares(self)
 
     def _rehearsal_key(self, *public):
@@ -386,43 +340,10 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     def _questions(self, facts):
         return (yield from self._method().questions(self, self._source, facts))
 
-    def _finish(self, facts, result):
-        self._keep(self._source, result)
-
-    def _keep(self, source, adapted):
+    def _finish(self, facts, adapted):
+        source = self._source
         self.classes_ = source.classes
         self.source_score_ = source.score
         self.source_model_ = RowClassifier(source.features, source.head, source.classes)
         self.model_ = RowClassifier(source.features, adapted.head, source.classes)
         self.target_frequencies_ = adapted.frequencies
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")
-
-
-# Trials of an adaptation on public pairs of a source and a target, whose labels are known.
-
-_PARTS = ("X_source", "y_source", "X_target", "y_target")
-_WANTED = f"public_pairs must be a list of tuples ({', '.join(_PARTS)}) of public data"
-
-
-def check_pairs(method, pairs, private):
-    """Return the public pairs as a list, or raise where they do not suit the method.
-
-    The private rows are compared with them as objects only; none is read.
-    """
-    if method != "auto":
-        if pairs is not None:
-            raise ValueError(
-                f"public_pairs must be None but for method='auto', got method={method!r}."
-            )
-        return []
-    pairs = [] if pairs is None else list(pairs)
-    if not pairs or not all(isinstance(pair, tuple) and len(pair) == len(_PARTS) for pair in pairs):
-        raise ValueError(f"{_WANTED}, at least one, for method='auto', or pass another method.")
-    if any(part is private for pair in pairs for part in pair):
-        raise ValueError(
-            f"{_WANTED}, got X_target, which is private. Pass rows that are public, for example of "
-            "other years."
-        )
-    return pairs

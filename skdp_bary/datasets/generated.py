@@ -66,7 +66,18 @@ def make_city_checkins(
     n_places = check_integer(n_places, "n_places", low=20)
     mean_visits = check_real(mean_visits, "mean_visits", low=1.0)
     rng = check_random_state(random_state)
-    places, home_of = _make_places(n_places, rng)
+    # places, and the district of each; -1 is the center
+    home_of = (
+        rng.choice(len(_DISTRICTS) + 1, size=n_places, p=[0.35, *(0.65 * _DISTRICT_SHARE)]) - 1
+    )
+    home_of[: len(_DISTRICTS) + 1] = np.arange(-1, len(_DISTRICTS))  # none is left without a place
+    places, center = np.empty((n_places, 2)), home_of == -1
+    corners = _CENTER + rng.normal(scale=1.3, size=(center.sum(), 2))
+    places[center] = np.round(corners / _BLOCK) * _BLOCK
+    for district, middle in enumerate(_DISTRICTS):
+        here = home_of == district
+        places[here] = middle + rng.normal(scale=_DISTRICT_SPREAD[district], size=(here.sum(), 2))
+    places = np.clip(_off_the_river(places), 0.3, 19.7)
     homes = rng.choice(len(_DISTRICTS), size=n_people, p=_DISTRICT_SHARE)
     # log-normal numbers of visits: their mean is mean_visits, and few people make many of them
     spread = 1.0
@@ -84,20 +95,6 @@ def make_city_checkins(
     nearby = rng.random_sample(len(people)) < _NEARBY_SHARE
     X += rng.normal(size=X.shape) * np.where(nearby, _NEARBY, _INSIDE)[:, None]
     return np.clip(_off_the_river(X), *CITY_BOUNDS), people
-
-
-def _make_places(n_places, rng):
-    """Return places and the district of each; -1 is the center."""
-    area = rng.choice(len(_DISTRICTS) + 1, size=n_places, p=[0.35, *(0.65 * _DISTRICT_SHARE)]) - 1
-    area[: len(_DISTRICTS) + 1] = np.arange(-1, len(_DISTRICTS))  # no area is left without a place
-    points = np.empty((n_places, 2))
-    center = area == -1
-    corners = _CENTER + rng.normal(scale=1.3, size=(center.sum(), 2))
-    points[center] = np.round(corners / _BLOCK) * _BLOCK
-    for district, middle in enumerate(_DISTRICTS):
-        here = area == district
-        points[here] = middle + rng.normal(scale=_DISTRICT_SPREAD[district], size=(here.sum(), 2))
-    return np.clip(_off_the_river(points), 0.3, 19.7), area
 
 
 def _off_the_river(points):

@@ -76,13 +76,22 @@ class HighMethod(KMeansMethod):
         axes, wide = frame.axes, frame.without_axes()
         filled = yield from fill(estimator, facts, plan, frame, cells)
         found = filled.best_centers(estimator.n_clusters, estimator.n_init, estimator.random_state)
-        state = start = first_state(filled, found)
+        # before the first round: one pooled spread, and no noise but that of the points
+        label, squares = nearest(filled.points, found)
+        masses = np.bincount(label, weights=filled.masses, minlength=len(found))
+        pooled = float(filled.masses @ squares) / max(float(filled.masses.sum()), 1e-300)
+        spread = np.full(len(found), max(pooled + filled.within, 1e-12))
+        state = start = LloydState(found, masses, spread, *np.zeros((2, len(found))))
         for i in range(plan.low_rounds):
             factor = TUNED.later_radius if i else TUNED.first_radius
             radii = factor * np.sqrt(state.spread + state.error)
             shares = (blocks.mass, 1.0, blocks.spread)
             query = about_clusters(ClusterMoments, facts, frame, state.centers, radii, shares)
-            state, spread_sd = low_round((yield f"low_{i + 1}", query))
+            means = read_means((yield f"low_{i + 1}", query))
+            steps = means.of_known(shrink_rows(means.steps, means.noise))
+            spread, spread_sd = _spreads(means, steps, query.used_radii)
+            error = np.minimum(steps.shape[1] * means.noise, spread)
+            state = LloydState(means.asked + steps, means.read.mass, spread, error, means.noise)
             if i + 1 < plan.low_rounds:
                 state = swap_clusters(state, spread_sd, filled, axes.variances)
 
@@ -341,26 +350,6 @@ class LloydState:
     spread: np.ndarray
     error: np.ndarray
     noise: np.ndarray
-
-
-def first_state(coarse, centers):
-    """Return the state before the first round: one pooled spread, no noise but that of points."""
-    label, squares = nearest(coarse.points, centers)
-    masses = np.bincount(label, weights=coarse.masses, minlength=len(centers))
-    pooled = float(coarse.masses @ squares) / max(float(coarse.masses.sum()), 1e-300)
-    spread = np.full(len(centers), max(pooled + coarse.within, 1e-12))
-    noise = np.full(len(centers), 0.0)
-    return LloydState(centers, masses, spread, noise, noise)
-
-
-def low_round(released):
-    """Return the state after a round of cluster moments, and the noise of its spreads."""
-    means = read_means(released)
-    steps = means.of_known(shrink_rows(means.steps, means.noise))
-    spread, spread_sd = _spreads(means, steps, released.query.used_radii)
-    error = np.minimum(steps.shape[1] * means.noise, spread)
-    state = LloydState(means.asked + steps, means.read.mass, spread, error, means.noise)
-    return state, spread_sd
 
 
 def _spreads(means, steps, radii):

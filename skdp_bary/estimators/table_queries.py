@@ -172,7 +172,13 @@ def questions(setting, facts):
     pairs = setting.pairs
     if setting.ranks_pairs:
         kind = (own, pairs, setting.label, query.n_classes, facts.units)
-        references = expected_tables(found, bins, PairTables(*kind))
+        # the tables that independent columns would have in every class, one after another
+        references = []
+        for pair in pairs:
+            first, second = (binned(np.maximum(found.counts[p], 0.0), bins[p]) for p in pair)
+            table = first[:, :, None] * second[:, None, :] / found.sizes[:, None, None]
+            references.append(table.ravel())
+        references = np.concatenate(references)
         ranked = PairDistances(*kind, expected=np.rint(references * facts.units).astype(np.int64))
         pairs = best_pairs(setting, found, ranked, references, (yield "ranking", ranked))
     query = PairTables(own, pairs, setting.label, query.n_classes, facts.units)
@@ -214,16 +220,6 @@ def nominal_sd(setting, relation, units, mechanisms):
     mechanism = mechanisms["pairs"]
     (scale,) = mechanism.scales(query.sensitivity(relation))
     return mechanism.standard_deviation(scale) / units
-
-
-def expected_tables(found, bins, query):
-    """Return the tables that independent columns would have in every class, one after another."""
-    tables = []
-    for i, j in query.pairs:
-        first, second = (binned(np.maximum(found.counts[p], 0.0), bins[p]) for p in (i, j))
-        table = first[:, :, None] * second[:, None, :] / found.sizes[:, None, None]
-        tables.append(table.ravel())
-    return np.concatenate(tables)
 
 
 def best_pairs(setting, found, query, references, released):

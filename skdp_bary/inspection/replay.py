@@ -172,13 +172,20 @@ optional
     return replay(estimator, _given(first), _given(second))
 
 
-def replay(estimator, arguments, neighbor_arguments, script=()):
+def replay(estimator, arguments, neighbor_arguments):
     """Record a fit, repeat it on the neighbor, and compare; both get a dict of fit arguments.
 
-    With a `script`, the records of an earlier fit, its releases are handed back to both.
+    Where ``random_state`` is None both draw alike: questions may use starts that were drawn at
+    random, and those of two fits would differ although the rows do not matter.
     """
-    estimator = with_same_chance(estimator)
-    return replay_after(record_fit(estimator, arguments, script), estimator, neighbor_arguments)
+    seed = int(public_generator().integers(2**32))
+    unset = [
+        name
+        for name, value in estimator.get_params(deep=True).items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    ]
+    estimator = clone(estimator).set_params(**dict.fromkeys(unset, seed))
+    return replay_after(record_fit(estimator, arguments), estimator, neighbor_arguments)
 
 
 def replay_after(before, estimator, neighbor_arguments, *, answers_only=False):
@@ -384,21 +391,6 @@ def detached(estimator):
         changes[name] = None
         changes[f"{prefix}neighbors"] = relation or getattr(params[name], "neighbors", None)
     return clone(estimator).set_params(**changes)
-
-
-def with_same_chance(estimator):
-    """Return a clone whose fits all draw alike where ``random_state`` is None.
-
-    Questions may use starts that were drawn at random; those of two fits would differ although
-    the rows do not matter.
-    """
-    seed = int(public_generator().integers(2**32))
-    unset = [
-        name
-        for name, value in estimator.get_params(deep=True).items()
-        if value is None and name.rpartition("__")[2] == "random_state"
-    ]
-    return clone(estimator).set_params(**dict.fromkeys(unset, seed))
 
 
 def quiet():

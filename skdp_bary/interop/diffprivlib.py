@@ -85,7 +85,18 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
     """
 
     def __init__(self, accountant: SharedBudget | None, unit: str = "rows") -> None:
-        self.accountant = _check_part(check_accountant(accountant))
+        self.accountant = budget = check_accountant(accountant)
+        if budget._part and budget.neighbors == REPLACE_ANY:
+            raise RelationError(
+                "Under neighbors='replace_any' the models of diffprivlib take the number of rows "
+                f"as public, and the size of a part is not, got {budget!r}. Give the whole budget."
+            )
+        if budget._part and not budget._disjoint:
+            raise LeakError(
+                "The rows of diffprivlib's models cannot be compared with those of other parts. If "
+                f"nobody is in two parts, say by what: part({budget._part!r}, "
+                'disjoint="by hospital").'
+            )
         self.unit = unit
         self._reserved = {}
         if accountant.neighbors == ADD_REMOVE:
@@ -212,17 +223,3 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
 
     def __repr__(self, n_budget_max=5):
         return f"DiffprivlibAccountant({self.accountant!r})"
-
-
-def _check_part(budget):
-    if budget._part and budget.neighbors == REPLACE_ANY:
-        raise RelationError(
-            "Under neighbors='replace_any' the models of diffprivlib take the number of rows as "
-            f"public, and the size of a part is not, got {budget!r}. Give the whole budget."
-        )
-    if budget._part and not budget._disjoint:
-        raise LeakError(
-            "The rows of diffprivlib's models cannot be compared with those of other parts. If "
-            f'nobody is in two parts, say by what: part({budget._part!r}, disjoint="by hospital").'
-        )
-    return budget

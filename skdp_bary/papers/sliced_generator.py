@@ -473,7 +473,16 @@ accountant
         """
         n_samples = check_integer(n_samples, "n_samples", low=1)
         rng = public_generator(random_state)
-        codes = self._codes_of(n_samples, y, rng)
+        if y is not None or len(self._labels()) == 1:
+            release = self._release(y)
+            code = next(i for i, known in enumerate(self.releases_) if known is release)
+            codes = np.full(n_samples, code)
+        else:
+            prior = self.class_prior
+            if prior is None:
+                prior = [release.persons for release in self.releases_]
+            shares = np.divide(prior, np.sum(prior))
+            codes = rng.choice(len(self.classes_), size=n_samples, p=shares)
         draws = torch.Generator().manual_seed(int(rng.integers(1 << 62)))
         made = []
         with torch.no_grad():
@@ -615,17 +624,6 @@ accountant
             for side in (self.domain_.low, self.domain_.high)
         )
         return low + outputs * (high - low)
-
-    def _codes_of(self, n_samples, label, rng):
-        """Return the codes of the classes of new rows."""
-        if label is not None or len(self._labels()) == 1:
-            release = self._release(label)
-            code = next(i for i, known in enumerate(self.releases_) if known is release)
-            return np.full(n_samples, code)
-        prior = self.class_prior
-        if prior is None:
-            prior = [release.persons for release in self.releases_]
-        return rng.choice(len(self.classes_), size=n_samples, p=np.divide(prior, np.sum(prior)))
 
     def _write_checkpoint(self):
         if self.checkpoint is not None:

@@ -236,7 +236,16 @@ class SlicedQuantileLoss(torch.nn.Module):
 
     def __init__(self, released: DPSlicedWasserstein | SlicedSketch) -> None:
         super().__init__()
-        sketches, self.classes = _sketches(released)
+        if isinstance(released, SlicedSketch):
+            sketches, self.classes = [released], [0]
+        elif isinstance(released, DPSlicedWasserstein):
+            self.classes = released._labels().tolist()
+            sketches = [released.sketch(label) for label in self.classes]
+        else:
+            raise TypeError(
+                "released must be a fitted DPSlicedWasserstein or one of its sketches, got "
+                f"{released!r}."
+            )
         dtype = torch.get_default_dtype()
         self.register_buffer("directions", torch.tensor(sketches[0].directions, dtype=dtype))
         quantiles = [torch.tensor(sketch.quantiles, dtype=dtype) for sketch in sketches]
@@ -323,18 +332,6 @@ def block_means(projections, n_blocks, weights=None):
     below = torch.gather(integral, 1, place) - beyond * torch.gather(values, 1, place)
     means = torch.diff(below, dim=1, prepend=torch.zeros_like(below[:, :1])) * n_blocks
     return means.to(projections.dtype)
-
-
-def _sketches(released):
-    if isinstance(released, SlicedSketch):
-        return [released], [0]
-    if not isinstance(released, DPSlicedWasserstein):
-        raise TypeError(
-            "released must be a fitted DPSlicedWasserstein or one of its sketches, got "
-            f"{released!r}."
-        )
-    classes = released._labels().tolist()
-    return [released.sketch(label) for label in classes], classes
 
 
 @dataclass(frozen=True)
@@ -448,8 +445,14 @@ class Training:
         self.network.train()
         try:
             while len(self.losses) < last:
-                loss = yield from self._epoch(step, rng, n_steps)
-                self.losses.append(loss)
+                total = 0.0
+                for _ in range(n_steps):
+                    self.optimizer.zero_grad(set_to_none=True)
+                    loss = yield from step(rng)
+                    loss.backward()
+                    self.optimizer.step()
+                    total += float(loss.detach())
+                self.losses.append(total / n_steps)
                 self.rng_state = rng.get_state()
                 if after_epoch is not None:
                     after_epoch()
@@ -484,16 +487,6 @@ class Training:
                 RuntimeWarning,
                 stacklevel=4,
             )
-
-    def _epoch(self, step, rng, n_steps):
-        total = 0.0
-        for _ in range(n_steps):
-            self.optimizer.zero_grad(set_to_none=True)
-            loss = yield from step(rng)
-            loss.backward()
-            self.optimizer.step()
-            total += float(loss.detach())
-        return total / n_steps
 
     def state(self):
         """Return everything that the next epoch depends on, of plain types and tensors."""

@@ -321,7 +321,15 @@ def subsampled_plan(relation, epsilon, delta, shares, rate):
     """
     sampling = sampling_for(relation)
     rate = check_real(rate, "subsample", low=0.0, high=1.0, open_low=True)
-    batch_epsilon = _batch_epsilon(check_epsilon(epsilon), rate, sampling, relation)
+    epsilon = check_epsilon(epsilon)
+    # the largest on a batch, rounded down, that is amplified to epsilon: log(1 + (exp(epsilon) - 1)
+    # / rate), which does not overflow written like this
+    batch_epsilon = epsilon - math.log(rate) + math.log1p((rate - 1.0) * math.exp(-epsilon))
+    if epsilon < 1.0:
+        batch_epsilon = math.log1p(math.expm1(epsilon) / rate)
+    step = _SUBSAMPLED_PLAN_MARGIN
+    while amplify(batch_epsilon, 0.0, rate, sampling, relation)[0] > epsilon:
+        batch_epsilon, step = batch_epsilon * (1.0 - step), 2.0 * step
     if check_delta(delta) == 0.0:
         batch_delta = 0.0
     else:
@@ -339,18 +347,6 @@ def sampling_for(relation):
             f"without replacement): no amplification is proved under {relation!r}."
         )
     return _SAMPLING[relation]
-
-
-def _batch_epsilon(epsilon, rate, sampling, relation):
-    """Return the largest epsilon on a batch, rounded down, that is amplified to `epsilon`."""
-    # log(1 + (exp(epsilon) - 1) / rate), which does not overflow written like this
-    wanted = epsilon - math.log(rate) + math.log1p((rate - 1.0) * math.exp(-epsilon))
-    if epsilon < 1.0:
-        wanted = math.log1p(math.expm1(epsilon) / rate)
-    step = _SUBSAMPLED_PLAN_MARGIN
-    while amplify(wanted, 0.0, rate, sampling, relation)[0] > epsilon:
-        wanted, step = wanted * (1.0 - step), 2.0 * step
-    return wanted
 
 
 # The barycenter of a batch, and how the batch is drawn.

@@ -252,7 +252,13 @@ def read_address(address):
     ports = [match[2] or "" for match in found]
     read_hosts = {"host": ",".join(names), "port": ",".join(ports) if any(ports) else ""}
     given = read_hosts | {name: _decoded(text) for name, text in named.items()}
-    settings = _read_options(query) | {name: value for name, value in given.items() if value}
+    settings = {}
+    for option in filter(None, query.split("&")):
+        name, equals, value = option.partition("=")
+        if not (equals and re.fullmatch(r"[a-z_]+", name)):
+            raise _malformed()
+        settings[name] = _decoded(value)
+    settings |= {name: value for name, value in given.items() if value}
     if not {"dbname", "service"} & set(settings):
         raise ValueError(
             f"ledger must name a database, as {_FORM}, and this address names none. It is not "
@@ -262,16 +268,6 @@ def read_address(address):
     shown = f"postgresql://{user}{at}{hosts}/{database}" + (f"#{fragment}" if fragment else "")
     public = tuple(sorted((name, v) for name, v in settings.items() if name not in _SECRET))
     return ServerAddress(shown, _decoded(fragment) or "default", public, secrets, len(secrets))
-
-
-def _read_options(query):
-    options = {}
-    for option in filter(None, query.split("&")):
-        name, equals, value = option.partition("=")
-        if not (equals and re.fullmatch(r"[a-z_]+", name)):
-            raise _malformed()
-        options[name] = _decoded(value)
-    return options
 
 
 def _decoded(text):

@@ -113,7 +113,14 @@ class DaskSource(WorkerSource):
         given = {"y": y, "sample_weight": sample_weight, "groups": groups}
         joined, beside = _beside(X, dict.fromkeys(given) if unread else given)
         blocks = _blocks(joined)
-        together = _are_together(X, groups, len(blocks))
+        # IDs that are the index, in order, say where people are, unless files were cut otherwise
+        together = (
+            _is_frame(X)
+            and type(groups).__name__ == "Index"
+            and groups.known_divisions
+            and groups.divisions == X.divisions
+            and len(groups.divisions) == len(blocks) + 1
+        )
         if isinstance(X, (list, tuple)):
             self.n_features, self.weighted, names = computed(_delayed(_look)(blocks[0]))
         elif len(X.shape) != 2:
@@ -234,20 +241,6 @@ def _check_cut(name, n_parts, expected):
             f"{name} must have as many partitions as X, got {word}. If it is a column of X, pass "
             f"its name, for example {name}='column'."
         )
-
-
-def _are_together(X, groups, n_blocks):
-    """Whether IDs are the index of X, in order: its divisions then say where every person is.
-
-    Not when files were cut into other partitions than those that the divisions refer to.
-    """
-    return bool(
-        _is_frame(X)
-        and type(groups).__name__ == "Index"
-        and groups.known_divisions
-        and groups.divisions == X.divisions
-        and len(groups.divisions) == n_blocks + 1
-    )
 
 
 def _beside(X, given):

@@ -197,7 +197,13 @@ def _add(origin, X):
         elif isinstance(X, (str, os.PathLike)):
             _add_path(origin, os.fspath(X))
         elif isinstance(X, (list, tuple)):
-            _add_items(origin, X)
+            for item in X:  # lists of plain numbers leave nothing to know them by
+                rows = item[0] if isinstance(item, tuple) and item else item
+                if isinstance(rows, (list, tuple)) or np.isscalar(rows):
+                    origin.unknown = origin.unknown or "lists of numbers"
+                    break
+                is_one_row = isinstance(rows, np.ndarray) and rows.ndim == 1
+                _add(origin, rows[None] if is_one_row else rows)
         elif any(cls.__module__.split(".")[0] == "pandas" for cls in kind.__mro__):
             index = getattr(X.index, "_id", None)
             origin.indexes |= {} if index is None else {id(index): index}
@@ -227,18 +233,6 @@ def _add_thing(origin, X):
     origin.unknown = origin.unknown or f"rows of type {type(X).__name__}"
     if getattr(type(X), "__weakrefoffset__", 0):
         origin.things[id(X)] = weakref.ref(X)
-
-
-def _add_items(origin, items):
-    """Add the chunks of a list; lists of plain numbers leave nothing to know them by."""
-    for item in items:
-        rows = item[0] if isinstance(item, tuple) and item else item
-        if not isinstance(rows, (list, tuple)) and not np.isscalar(rows):
-            is_one_row = isinstance(rows, np.ndarray) and rows.ndim == 1
-            _add(origin, rows[None] if is_one_row else rows)
-        else:
-            origin.unknown = origin.unknown or "lists of numbers"
-            return
 
 
 def _add_array(origin, rows, given=None):

@@ -93,7 +93,13 @@ def check_no_rows_are_kept(estimator):
                 if little in held or big in held:
                     raise AssertionError(f"The fitted estimator holds the value {value} of a row.")
             private_size = candidate.neighbors == ADD_REMOVE
-            suspects.append(set(_lengths(vars(fitted), n_rows, private_size)))
+            found = set()  # arrays, containers and, where it is private, numbers of that size
+            for path, leaf in leaves(vars(fitted), "fitted"):
+                counts = private_size or path.endswith(".length")
+                number = isinstance(leaf, (int, float, np.number)) and not isinstance(leaf, bool)
+                if n_rows in np.shape(leaf) or (counts and number and leaf == n_rows):
+                    found.add(path)
+            suspects.append(found)
         kept = sorted(suspects[0] & suspects[1])
         require(not kept, f"These fitted attributes have the length of the data: {kept}.")
 
@@ -176,22 +182,6 @@ def _bad_rows(estimator):
 def _require_refused(estimator, arguments, what):
     _require_raises((ValueError, TypeError), estimator, arguments, what)
     require(is_unfitted(estimator), f"{what} was refused but left fitted attributes.")
-
-
-def _lengths(state, n_rows, private_size):
-    """Yield the paths of arrays, containers and, where it is private, numbers of size `n_rows`."""
-    for path, leaf in leaves(state, "fitted"):
-        if isinstance(leaf, np.ndarray):
-            found = n_rows in leaf.shape
-        else:
-            counts = private_size or path.endswith(".length")
-            found = counts and _is_number(leaf) and leaf == n_rows
-        if found:
-            yield path
-
-
-def _is_number(leaf):
-    return isinstance(leaf, (int, float, np.number)) and not isinstance(leaf, bool)
 
 
 def _equal(first, second):

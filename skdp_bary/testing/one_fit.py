@@ -144,7 +144,15 @@ def check_one_fit(estimator):
             run = record(fitted, arguments)
         require(run.error is None, f"fit failed: {run.error!r}")
         # every block that is not public gets one draw of its shape and scale, added as it came
-        stated = list(_stated_draws(run.records))
+        stated = []
+        for made in run.records:
+            found = made.released
+            if found.query.picks:
+                continue
+            sampler = "rounded_gaussian" if found.mechanism.is_gaussian else "discrete_laplace"
+            for exact, values, scale in zip(made.exact, found.values, found.scales, strict=True):
+                if scale > 0:
+                    stated.append(Draw(sampler, scale, exact.shape, values - exact))
         drawn, expected = ([(d.sampler, d.scale, d.shape) for d in ds] for ds in (draws, stated))
         require(drawn == expected, f"Drawn noise is {drawn}, but the releases state {expected}.")
         same = all(np.array_equal(d.noise, s.noise) for d, s in zip(draws, stated, strict=True))
@@ -158,68 +166,30 @@ def check_one_fit(estimator):
         after = fitted.get_params(deep=False)
         changed = [name for name in parameters if after[name] is not parameters[name]]
         require(not changed, f"fit wrote the parameters {changed}.")
-        attributes |= _fitted_attributes(fitted)
+        kept = inspect.getmembers_static(type(fitted), lambda value: isinstance(value, property))
+        names = {name for name, _ in kept if hasattr(fitted, name)} | set(vars(fitted))
+        attributes |= {name for name in names if name.endswith("_") and not name.startswith("_")}
         mechanisms |= {type(step.mechanism).__name__ for step in fitted.privacy_.steps}
-    _require_released_field(estimator, attributes)
-    _require_mechanism_field(estimator, mechanisms)
-
-
-def _stated_draws(records):
-    """Yield the draws that explain the releases: their scales, and released minus exact."""
-    for made in records:
-        released = made.released
-        if released.query.picks:
-            continue
-        sampler = "rounded_gaussian" if released.mechanism.is_gaussian else "discrete_laplace"
-        for exact_block, values, scale in zip(
-            made.exact, released.values, released.scales, strict=True
-        ):
-            if scale > 0:
-                yield Draw(sampler, scale, exact_block.shape, values - exact_block)
-
-
-def _require_released_field(estimator, found):
-    """The public attributes that fits set are the ones named as released."""
-    text = privacy_section(estimator).get("Released", "")
-    named = {word for word in _WORD.findall(text) if word.endswith("_")}
+    section = privacy_section(estimator)
+    named = {word for word in _WORD.findall(section.get("Released", "")) if word.endswith("_")}
     if find_spec("pandas") is None:
         named.discard("feature_names_in_")
     require(
-        named == found,
-        f"The field Released names {sorted(named - found)} that no fit sets, and leaves out "
-        f"{sorted(found - named)}.",
+        named == attributes,
+        f"The field Released names {sorted(named - attributes)} that no fit sets, and leaves out "
+        f"{sorted(attributes - named)}.",
     )
-
-
-def _require_mechanism_field(estimator, used):
-    """The mechanisms named are the ones that plans use, over all settings.
-
-    Those next to ``parameter="value"``, up to the next comma, are for that value alone, and those
-    next to ``parameter!="value"`` for all others.
-    """
+    # what is named next to parameter="value", up to the next comma, is for that value alone
     text = ",".join(
         part
-        for part in privacy_section(estimator).get("Mechanism", "").split(",")
-        if all(
-            (getattr(estimator, name, None) == value) != bool(unlike)
-            for name, unlike, value in _SETTING.findall(part)
-        )
+        for part in section.get("Mechanism", "").split(",")
+        if all(getattr(estimator, name, None) == value for name, value in _SETTING.findall(part))
     )
     named = {word for word in _WORD.findall(text) if word[0].isupper() and not word.istitle()}
     require(
-        named == used, f"The field Mechanism names {sorted(named)}, but fits use {sorted(used)}."
+        named == mechanisms,
+        f"The field Mechanism names {sorted(named)}, but fits use {sorted(mechanisms)}.",
     )
-
-
-def _fitted_attributes(fitted):
-    """Public attributes that a fit sets, properties of the class included."""
-    properties = {
-        name
-        for name, value in inspect.getmembers_static(type(fitted))
-        if isinstance(value, property) and hasattr(fitted, name)
-    }
-    names = properties | set(vars(fitted))
-    return {name for name in names if name.endswith("_") and not name.startswith("_")}
 
 
 # What a fitted estimator holds, down to the last number.

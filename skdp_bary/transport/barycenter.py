@@ -319,10 +319,18 @@ def is_small(arguments):
 
 def _descend(arguments, clouds, iterate, callback):
     """Return an Iterate whose atoms moved to means, in turns with plans, while that paid."""
+    from ot import emd
+
     for iteration in range(1, _ROUNDS + 1):
-        cost, means = _received_means(arguments, clouds, iterate.atoms)
+        cost, sums = 0.0, np.zeros_like(iterate.atoms)  # of exact plans, and of what atoms receive
+        for share, cloud in zip(arguments.shares, clouds, strict=True):
+            costs = pairwise_cost(iterate.atoms, cloud.points, 2).T
+            plan = emd(cloud.weights, arguments.target, costs)
+            cost += share * float((plan * costs).sum())
+            sums += share * (plan.T @ cloud.points)
         if not cost < (1.0 - _GAIN) * iterate.cost:
             break
+        means = sums / arguments.target[:, None]
         away = float(arguments.target @ ((means - iterate.atoms) ** 2).sum(axis=1))
         movement = away / max(cost - away, np.finfo(float).tiny)
         history = *iterate.history, cost * arguments.unit
@@ -330,19 +338,6 @@ def _descend(arguments, clouds, iterate, callback):
         if callback is not None:
             callback(BarycenterEvent(0, iterate.start, iteration, history[-1], movement))
     return iterate
-
-
-def _received_means(arguments, clouds, atoms):
-    """Return the mean cost of exact plans to the atoms, and the means of what they receive."""
-    from ot import emd
-
-    cost, sums = 0.0, np.zeros_like(atoms)
-    for share, cloud in zip(arguments.shares, clouds, strict=True):
-        costs = pairwise_cost(atoms, cloud.points, 2).T
-        plan = emd(cloud.weights, arguments.target, costs)
-        cost += share * float((plan * costs).sum())
-        sums += share * (plan.T @ cloud.points)
-    return cost, sums / arguments.target[:, None]
 
 
 # Running one function over several measures, in threads or not.

@@ -13,16 +13,15 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Literal
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import numpy as np
 from sklearn.datasets import fetch_openml, get_data_home
 from sklearn.utils import Bunch
 
-from ..exceptions import check_integer, check_option, import_optional
+from ..exceptions import check_option, import_optional
 from ..geometry.domains import Box
-from .files import RACE_GROUPS, TOTAL, load_acs_tracts, load_gazetteer_tracts, load_snap_checkins
+from .files import load_gazetteer_tracts, load_snap_checkins
 
 # Files from the network, kept in scikit-learn's data folder and recognized by their checksums.
 
@@ -49,7 +48,7 @@ class Downloads:
     n_retries: int = 3
     delay: float = 1.0
 
-    def get(self, url, name, checksum=None, shown=None):
+    def get(self, url, name, checksum=None):
         """Return the path of a file, downloaded when it is not there yet.
 
         The SHA-256 of the first download is recorded next to the file, in a file whose name ends in
@@ -63,8 +62,6 @@ class Downloads:
             Name in the data folder.
         checksum : str or None
             SHA-256 that the file must have.
-        shown : str or None
-            What errors name instead of the address, where it holds a secret.
         """
         path = Path(get_data_home(self.data_home)) / _FOLDER / name
         record = path.with_name(f"{path.name}.sha256")
@@ -74,14 +71,13 @@ class Downloads:
                     f"{path} is not there: pass download_if_missing=True, or put it there."
                 )
             path.parent.mkdir(parents=True, exist_ok=True)
-            shown = url if shown is None else shown
             descriptor, part = tempfile.mkstemp(prefix=f"{path.name}.part_", dir=path.parent)
             os.close(descriptor)
             try:
-                self._copy(url, part, path, shown)
+                self._copy(url, part, path)
                 if checksum is not None and (found := sha256(part)) != checksum:
                     raise OSError(
-                        f"{shown} must have the SHA-256 {checksum}, got {found}. Try again; if it "
+                        f"{url} must have the SHA-256 {checksum}, got {found}. Try again; if it "
                         "stays, the publisher changed the file, and it is not used."
                     )
                 os.replace(part, path)
@@ -98,7 +94,7 @@ class Downloads:
             )
         return path
 
-    def _copy(self, url, part, path, shown):
+    def _copy(self, url, part, path):
         for left in reversed(range(self.n_retries + 1)):
             try:
                 with urlopen(url, timeout=_TIMEOUT) as answer, open(part, "wb") as file:
@@ -109,7 +105,7 @@ class Downloads:
             except (URLError, HTTPException, TimeoutError, ConnectionError) as error:
                 if left == 0 or isinstance(error, HTTPError):
                     raise OSError(
-                        f"{shown} could not be downloaded ({error}). Without a network, get the "
+                        f"{url} could not be downloaded ({error}). Without a network, get the "
                         f"file elsewhere and put it at {path}."
                     ) from None
                 time.sleep(self.delay)
@@ -125,19 +121,15 @@ def sha256(path):
 
 CONTIGUOUS_US = Box([-125.0, 24.0], [-66.0, 50.0])
 _GAZETTEER = "https://www2.census.gov/geo/docs/maps-data/data/gazetteer/"
-_SURVEY = "https://api.census.gov/data/"
-_YEARS = (2012, 2024)
 # The 48 contiguous states and the District of Columbia, by number.
 _STATES = tuple(f"{n:02d}" for n in range(1, 57) if n not in (2, 3, 7, 14, 15, 43, 52))
 
 
 def fetch_census_tracts(
-    year: int = 2010,
     *,
     data_home: str | os.PathLike | None = None,
     download_if_missing: bool = True,
-    checksums: dict | None = None,
-    api_key: str | None = None,
+    checksum: str | None = None,
     return_X_y: bool = False,
     as_frame: bool = False,
     n_retries: int = 3,
@@ -145,29 +137,18 @@ def fetch_census_tracts(
 ) -> Any:
     """Load where people live in the contiguous United States, downloading it if necessary.
 
-    Places are the points inside the census tracts that the gazetteer of the Census Bureau lists.
-    For 2010 the gazetteer has the people that the census counted, and one file is downloaded. For
-    other years the people are those of the American Community Survey of the five years up to then,
-    in four groups; a file is downloaded for every state. Published experiments with private
-    barycenters of the population take 2015.
-
-    The addresses are those that the Census Bureau documents. It may ask for a key, which it gives
-    away at no privacy cost.
+    Places are the points inside the census tracts that the gazetteer of the Census Bureau lists,
+    with the people that the census of 2010 counted.
 
     Parameters
     ----------
-    year : int, default=2010
-        2010 for the census, 2012 to 2024 for the survey.
     data_home : str or path-like, default=None
         Folder for downloads, as in ``sklearn.datasets``.
     download_if_missing : bool, default=True
         Whether to download what is not there; if False an OSError is raised.
-    checksums : dict, default=None
-        SHA-256 by file name that files must have. Other files are accepted as the first download
-        brings them; their SHA-256 are recorded next to them, so that a file that changes later is
-        refused.
-    api_key : str, default=None
-        Key for the server of the survey; it is sent, and kept nowhere.
+    checksum : str, default=None
+        SHA-256 that the file must have. None accepts what the first download brings and records
+        its SHA-256 next to it, so that a file that changes later is rejected.
     return_X_y : bool, default=False
         Whether to return ``(data, population)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -186,13 +167,8 @@ def fetch_census_tracts(
             Longitude and latitude.
         population : ndarray of int of shape (n_tracts,)
             People who live in each tract.
-        by_group : ndarray of int of shape (n_tracts, 4) or None
-            People who are white, black or Asian and not Hispanic, and Hispanic people. They are
-            disjoint, and other people are in none of them. None for 2010.
-        group_names : list of str
-            Names of the groups; empty for 2010.
         geoid : ndarray of str of shape (n_tracts,)
-            Codes of the tracts.
+            Codes of the tracts, in order.
         feature_names : list of str
             "longitude", "latitude".
         bounds : Box
@@ -209,66 +185,22 @@ def fetch_census_tracts(
     >>> from skdp_bary.datasets import fetch_census_tracts
     >>> tracts = fetch_census_tracts()  # doctest: +SKIP
     """
-    if year != 2010:
-        check_integer(year, "year other than 2010", low=_YEARS[0], high=_YEARS[1])
+    name = "Gaz_tracts_national.zip"
     downloads = Downloads(data_home, download_if_missing, n_retries, delay)
-    checksums = {} if checksums is None else checksums
-    places = _places(year, downloads, checksums)
-    people = places if year == 2010 else _survey(year, downloads, checksums, api_key)
-    tracts = _joined(places, people)
+    tracts = load_gazetteer_tracts(downloads.get(_GAZETTEER + name, name, checksum))
+    geoid, order = np.unique(tracts.geoid, return_index=True)
+    order = order[np.isin(geoid.astype("U2"), _STATES)]
+    data, population, geoid = tracts.data[order], tracts.population[order], tracts.geoid[order]
+    names = ["longitude", "latitude"]
     if as_frame:
         pandas = import_optional("pandas", "cli", "fetch_census_tracts(as_frame=True)")
-        index = pandas.Index(tracts.geoid, name="geoid")
-        tracts.data = pandas.DataFrame(tracts.data, index, columns=tracts.feature_names)
-        tracts.population = pandas.Series(tracts.population, index, name="population")
-    return (tracts.data, tracts.population) if return_X_y else tracts
-
-
-def _places(year, downloads, checksums):
-    name = "Gaz_tracts_national.zip"
-    folder = ""
-    if year != 2010:
-        folder, name = f"{year}_Gazetteer/", f"{year}_{name}"
-    path = downloads.get(_GAZETTEER + folder + name, name, checksums.get(name))
-    tracts = load_gazetteer_tracts(path)
-    kept = np.isin(np.char.ljust(tracts.geoid, 2).astype("U2"), _STATES)
-    people = None if tracts.population is None else tracts.population[kept]
-    return Bunch(data=tracts.data[kept], geoid=tracts.geoid[kept], population=people)
-
-
-def _survey(year, downloads, checksums, api_key):
-    """People of all states, a file for each."""
-    parts = []
-    for state in _STATES:
-        asked = {"get": ",".join((TOTAL, *RACE_GROUPS)), "for": "tract:*", "in": f"state:{state}"}
-        address = f"{_SURVEY}{year}/acs/acs5"
-        shown = f"{address}?{urlencode(asked)}"
-        url = shown if api_key is None else f"{shown}&{urlencode({'key': api_key})}"
-        name = f"acs5_{year}_B03002_{state}.json"
-        parts.append(load_acs_tracts(downloads.get(url, name, checksums.get(name), shown)))
-    return Bunch(
-        geoid=np.concatenate([part.geoid for part in parts]),
-        population=np.concatenate([part.population for part in parts]),
-        by_group=np.concatenate([part.by_group for part in parts]),
-        group_names=parts[0].group_names,
-    )
-
-
-def _joined(places, people):
-    """Places and people of the tracts that have both, in the order of their codes."""
-    geoid, here, there = np.intersect1d(places.geoid, people.geoid, return_indices=True)
-    if not len(geoid):
-        raise ValueError("No tract has both a place and people: the files do not belong together.")
-    by_group = people.get("by_group")
-    return Bunch(
-        data=places.data[here],
-        population=people.population[there],
-        by_group=None if by_group is None else by_group[there],
-        group_names=people.get("group_names", []),
-        geoid=geoid,
-        feature_names=["longitude", "latitude"],
-        bounds=CONTIGUOUS_US,
-    )
+        index = pandas.Index(geoid, name="geoid")
+        data = pandas.DataFrame(data, index, columns=names)
+        population = pandas.Series(population, index, name="population")
+    if return_X_y:
+        return data, population
+    place = {"geoid": geoid, "feature_names": names, "bounds": CONTIGUOUS_US}
+    return Bunch(data=data, population=population, **place)
 
 
 # Gowalla and Brightkite, downloaded.

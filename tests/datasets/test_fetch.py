@@ -1,7 +1,6 @@
 """Downloads: kept, checked, refused with a clear message; the network is a server of this test."""
 
 import gzip
-import json
 import threading
 import warnings
 import zipfile
@@ -152,27 +151,13 @@ GAZETTEER = {
 
 @pytest.fixture
 def census(site, monkeypatch):
-    """A gazetteer of 2010, one of 2015, and the survey of two states."""
-    for year, folder in (("", ""), ("2015_", "2015_Gazetteer/")):
-        names = ["USPS", "GEOID", *([] if year else ["POP10"]), "INTPTLAT", "INTPTLONG"]
-        lines = ["\t".join(names)]
-        for geoid, (lat, lon, people) in GAZETTEER.items():
-            fields = ["XX", geoid, *([] if year else [people]), lat, lon]
-            lines.append("\t".join(map(str, fields)))
-        name = f"{year}Gaz_tracts_national"
-        archive = site.folder / folder / f"{name}.zip"
-        archive.parent.mkdir(exist_ok=True)
-        with zipfile.ZipFile(archive, "w") as file:
-            file.writestr(f"{name}.txt", "\n".join(lines))
-    names = [_fetch_census.TOTAL, *_fetch_census.RACE_GROUPS, "state", "county", "tract"]
-    site.write("2015/acs/acs5", json.dumps([
-        names,
-        ["9", "4", "3", "1", "1", "48", "453", "001100"],
-        ["8", "8", "0", "0", "0", "48", "453", "999999"],  # no place
-    ]).encode())  # fmt: skip
+    """A gazetteer of two states and of Alaska."""
+    lines = ["\t".join(["USPS", "GEOID", "POP10", "INTPTLAT", "INTPTLONG"])]
+    for geoid, (lat, lon, people) in GAZETTEER.items():
+        lines.append("\t".join(map(str, ["XX", geoid, people, lat, lon])))
+    with zipfile.ZipFile(site.folder / "Gaz_tracts_national.zip", "w") as file:
+        file.writestr("Gaz_tracts_national.txt", "\n".join(lines))
     monkeypatch.setattr(_fetch_census, "_GAZETTEER", site.address)
-    monkeypatch.setattr(_fetch_census, "_SURVEY", site.address)
-    monkeypatch.setattr(_fetch_census, "_STATES", ("01", "48"))
     site.asked.clear()
     return site
 
@@ -182,40 +167,13 @@ def test_the_census_of_2010_is_one_file_without_alaska(census, tmp_path):
     assert tracts.geoid.tolist() == ["01001020100", "48453001100", "48453001200"]
     assert tracts.population.tolist() == [1912, 4210, 0]
     assert tracts.data[0].tolist() == [-86.49, 32.48]
-    assert tracts.by_group is None and tracts.group_names == []
     assert len(census.asked) == 1
-
-
-def test_the_survey_is_joined_with_the_places(census, tmp_path, monkeypatch):
-    monkeypatch.setattr(_fetch_census, "_STATES", ("48",))
-    tracts = fetch_census_tracts(2015, data_home=tmp_path, api_key="secret-key")
-    assert tracts.geoid.tolist() == ["48453001100"]
-    assert tracts.by_group.tolist() == [[4, 3, 1, 1]] and tracts.population.tolist() == [9]
-    asked = census.asked[-1]
-    assert "for=tract%3A%2A&in=state%3A48" in asked and "key=secret-key" in asked
-    for path in (tmp_path / "skdp_bary").iterdir():
-        assert b"secret-key" not in path.read_bytes() and "secret" not in path.name
-    again = fetch_census_tracts(2015, data_home=tmp_path, download_if_missing=False)
-    assert again.geoid.tolist() == tracts.geoid.tolist()
-
-
-def test_errors_do_not_show_the_key(tmp_path, census, monkeypatch):
-    monkeypatch.setattr(_fetch_census, "_SURVEY", census.address + "nowhere/")
-    with pytest.raises(OSError, match="could not be downloaded") as caught:
-        fetch_census_tracts(2015, data_home=tmp_path, api_key="secret-key", n_retries=0)
-    assert "secret-key" not in str(caught.value) and "state%3A01" in str(caught.value)
 
 
 def test_tracts_as_frames(census, tmp_path):
     pytest.importorskip("pandas")
     data, population = fetch_census_tracts(data_home=tmp_path, as_frame=True, return_X_y=True)
     assert data.index.equals(population.index) and data.index.name == "geoid"
-
-
-@every("year", [2011, 1990, 2030, "2015"])
-def test_other_years_are_refused(year):
-    with pytest.raises((ValueError, TypeError), match="year"):
-        fetch_census_tracts(year)
 
 
 @pytest.fixture

@@ -332,13 +332,13 @@ _LATTICE = "The longest integer row is a unit short of the radius."
 _ONE_CASE = "Each block is at its worst. Gaussian noise does not depend on it."
 _EXTREMES = "One row cannot have its whole square both on and off the diagonal."
 _PARTIAL = "Only an infinitely far row has no factor, and a replacement is charged for one."
-_CHORD = "Rounding of two squares gets a unit, and other rows lie below the chords."
+_CHORD = "The bound allows a unit for rounding two squares, and other rows lie below the chords."
 _QUARTERS = "Only for equally weighted blocks."
 _LEVELS = (
-    "Rounding gets a level per direction and a unit per number. A person who joins n others has an "
-    "n-th less than one who replaces another."
+    "The bound allows a level per direction and a unit per number for rounding. A person who joins "
+    "n others moves an n-th less than one who replaces another."
 )
-_ROUNDED = "Rounding of two rows gets a level per direction."
+_ROUNDED = "The bound allows a level per direction for rounding two rows."
 _MEETINGS = (
     "In a small crowd, one person is in a large part of all pairs, and the bound assumes the worst "
     "for each. A root of two is rounded up."

@@ -54,8 +54,9 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         ``row_map(rows)`` normalizes each row by itself, at no privacy cost.
 
     views : callable, default=None
-        ``views(rows, draws)`` returns rows altered without a change of class, after `row_map`. Use
-        `draws`, 8 uniform numbers per row, and no random generator.
+        ``views(rows, draws)`` returns rows altered without a change of class, after `row_map`.
+        `draws`, of shape (n_rows, 8), are public uniform numbers in [0, 1), for use instead of a
+        random generator.
 
     method : {"self_training", "moments"}, default="self_training"
         Private statistics: sums of clipped gradients, or without `views` a mean ("self_training"),
@@ -65,8 +66,8 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         Hidden units.
 
     align : float, default=1.0
-        Pull of predicted classes to their shares in the source. Lower it if private shares may
-        differ.
+        Pull of predicted classes to their shares in the source. Lower it, down to 0, if private
+        shares may differ.
 
     max_iter : int, default=None
         Passes over the data. None: 150.
@@ -104,7 +105,7 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     Attributes
     ----------
     model_ : RowClassifier
-        Adapted classifier.
+        Adapted classifier, with ``predict``, ``predict_proba`` and ``score``.
     source_model_ : RowClassifier
         Source classifier.
     source_score_ : float

@@ -293,17 +293,19 @@ def moments(edges, counts, sd, total):
 
 @dataclass(frozen=True)
 class ScalerTuning:
-    """Chosen on blobs, log-normal rows, diamonds, Adult and health insurance at a quarter of 1."""
+    """Chosen on blobs, log-normal rows, diamonds, Adult and health insurance at a quarter of 1.
+
+    From `noisy` on, scales of a tenth of the features are off by a factor of three, on rows of 2 to
+    60 features, 300 to 30,000 people and bounds of one to ten times their range, and the clusters
+    behind them change.
+    """
 
     window: float = 0.2  # share of the budget of each of the two steps that find a window
     n_cells: int = 32  # of a feature in a step
     fine: float = 8.0  # units of the growing cells in a window
     outside: float = 0.02  # of the rows, that a run may leave out
     noise_outside: float = 0.8  # standard deviations that noise may show outside of a run
-    # of all people, noise of a cell in the last step: from there on scales of a tenth of the
-    # features are off by a factor of three, on rows of 2 to 60 features, 300 to 30,000 people and
-    # bounds of one to ten times their range, and the clusters behind them change
-    noisy: float = 0.03
+    noisy: float = 0.03  # of all people, noise of a cell in the last step above which a fit warns
     stands_out: float = 5.0  # standard deviations of a cell outside of the run that is kept
 
 

@@ -51,6 +51,7 @@ CHARGED = "its fits in other processes are charged or refused, whatever they dra
 PROCESSES = {
     "test_budget.py": NO_FIT,
     "test_cli.py": NO_FIT,
+    "test_text.py": NO_FIT,
     "test_files.py": "files are whole, and full disks are told, whatever is written",
     "test_guarantee.py": "what a fit draws is not asked for",
     "test_cluster_faults.py": COUNTED,

@@ -44,7 +44,7 @@ from .offer import (
     text_table,
 )
 from .pages import cell, say
-from .readers import CellError, keep_rows, require_columns
+from .readers import CellError, keep_rows, missing_words, require_columns
 from .tables import (
     Table,
     numbered,
@@ -305,7 +305,10 @@ def run_synthetic(given):
             f"--groups {given.groups} is a column of {given.schema} as well: leave ids out of the "
             "schema."
         )
-    keep_rows(file, given.where, [*names, *groups] if given.drop_missing else [])
+    kinds = dict(schema.columns).items()
+    words = {name: missing_words(getattr(kind, "values", ())) for name, kind in kinds}
+    filled = words | dict.fromkeys(groups, missing_words()) if given.drop_missing else {}
+    keep_rows(file, given.where, filled)
     estimator = PrivateTable(
         schema,
         given.label,
@@ -314,7 +317,7 @@ def run_synthetic(given):
         n_hint=given.n_hint,
         accountant=open_budget(given),
     )
-    table, endings = _DeclaredTable(file, names, groups), (".csv", ".npz", ".parquet")
+    table, endings = _DeclaredTable(file, words, groups), (".csv", ".npz", ".parquet")
     return offer(estimator, table, given, schema.describe(), _synthetic_written, _content, endings)
 
 
@@ -338,8 +341,8 @@ def _only(schema, given):
 class _DeclaredTable:
     """The columns of a file that a schema declares."""
 
-    def __init__(self, file, names, groups):
-        self._file, self._names, self._groups = file, names, groups
+    def __init__(self, file, words, groups):
+        self._file, self._words, self._groups = file, words, groups
 
     def chunks(self):
         return (batch.X for batch in self._batches())
@@ -352,8 +355,10 @@ class _DeclaredTable:
 
     def _batches(self):
         arrow = import_optional("pyarrow", "cli", "skdp-bary table")
-        no_rows = arrow.table([arrow.array([], arrow.string())] * len(self._names), self._names)
-        batches = self._file.tables(self._names, self._groups)
+        no_rows = arrow.table(
+            [arrow.array([], arrow.string())] * len(self._words), list(self._words)
+        )
+        batches = self._file.tables(self._words, self._groups)
         return watched(self._file, batches, self._groups, no_rows)
 
 

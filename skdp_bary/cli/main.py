@@ -11,7 +11,7 @@ from typing import get_args
 from .._version import __version__
 from ..exceptions import BudgetError, LeakError, LedgerError, Neighbors, PrivacyWarning
 from ..privacy.entries import COMPOSITIONS
-from .pages import BUDGET_STATUS, ERROR, NEED_DELTA, PAGES, REFUSED, page, say
+from .pages import BUDGET_STATUS, ERROR, NEED_DELTA, PAGES, REFUSED, in_shell, page, say
 
 # Commands, their options, and what becomes of errors.
 
@@ -63,12 +63,12 @@ def _shielded(arguments):
 
 def _fail(error, status):
     text = error.args[0] if isinstance(error, KeyError) and error.args else error
-    say(f"skdp-bary: {_WHITE.sub(' ', str(text)).strip()}", sys.stderr)
+    say(f"skdp-bary: {in_shell(_WHITE.sub(' ', str(text)).strip())}", sys.stderr)
     return status
 
 
 def _show_warning(given, message, category, filename, lineno, file=None, line=None):
-    text = _WHITE.sub(" ", str(message))
+    text = in_shell(_WHITE.sub(" ", str(message)))
     if columns := getattr(given, "columns", None):  # estimators are given arrays without names
         text = _FEATURE.sub(lambda found: f"column {columns[int(found[1])]!r}", text)
     say(f"skdp-bary: note: {text}", sys.stderr)

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import secrets
 import shlex
 import sys
@@ -19,7 +20,7 @@ from ..privacy.accountant import BudgetAccountant
 from ..privacy.entries import ROWS, UNNAMED, shown
 from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.policy import SpendingPolicy
-from .pages import KEPT, NEED_DELTA, REFUSED, cell, say, uninterrupted
+from .pages import KEPT, NEED_DELTA, REFUSED, cell, in_shell, say, uninterrupted
 
 # From an estimator to a release: the price, the charge, the file and the words.
 
@@ -190,7 +191,9 @@ def _quote_in_words(quote, ledger):
         for when, left in (("now", quote.now), ("afterwards", quote.after)):
             if left is not None:
                 lines.append(f"left {when}: {_amounts(*left)}")
-    return "\n".join([*lines, quote.advice] if quote.advice else lines)
+    # in advice all amounts are for the next command
+    advice = re.sub(r"\b(epsilon|delta)=", r"--\1 ", in_shell(quote.advice))
+    return "\n".join([*lines, advice] if advice else lines)
 
 
 # A file for a release that has not been paid for yet.

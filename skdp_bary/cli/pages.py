@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import signal
 import sys
 import threading
@@ -140,9 +141,9 @@ at no cost and without other options.
 table: a synthetic table, by a schema
 Release histograms of the columns of a table and tables of their pairs, and write --rows of a
 synthetic table that has them. --schema says what every column can hold; columns that it does not
-declare are not read, and empty cells are missing values. It must be known without looking at the
-rows. More rows cost nothing; a second run of the command is a second release. Rules, such as dates
-in order, are for Python: PrivateTable(schema, rules=...).
+declare are not read; empty cells, and words such as NA that it does not list, are missing values.
+It must be known without looking at the rows. More rows cost nothing; a second run of the command is
+a second release. Rules, such as dates in order, are for Python: PrivateTable(schema, rules=...).
   skdp-bary schema customers.csv --out customers.yaml
   skdp-bary table customers.csv --schema customers.yaml --label trouble --dry-run
   skdp-bary table customers.csv --schema customers.yaml --label trouble --ledger budget.db \
@@ -196,6 +197,39 @@ def _read(text):
 
 
 PAGES = _read(_PAGES)
+
+
+# What messages tell to write in Python, as it is typed in a shell and written in a schema.
+
+_TYPED = {
+    r"missing=True after pd\.to_numeric\(.*?\)(?=,)": "missing: true for numbers as 1234.5 or NA",
+    r"missing=True after pd\.to_datetime\(.*?\), or Text\(\)": "missing: true for dates as "
+    "2024-03-31 or NA",
+    r"\bCategory\((\[.*?\])\)": r"{kind: category, values: \1}",
+    r"\bNumber\((.+?), (.+?)\)": r"{kind: number, low: \1, high: \2}",
+    r"\b(missing|log)=True": r"\1: true",
+    r"\boutside='(\w+)'": r"outside: \1",
+    r"\bspecial=\(0,\)": "special: [0]",
+    r"frame\.dropna\(\)": "--drop-missing",
+    r"(Then call )?BudgetAccountant\.restore\((\w+|'.*?'), (\w+|'.*?')\)": r"skdp-bary budget "
+    r"restore \2 \3",
+    r"Call BudgetAccountant\.restore": "Type skdp-bary budget restore",
+    r"BudgetAccountant\(\.\.\., unit='(\w+)'\)": r"skdp-bary budget create --unit \1",
+    r"\braise_ceiling\b": "skdp-bary budget raise",
+    r"\by holds labels": "--label holds labels",
+    r"(?:, of the type in y(: )|\b)classes=\[.*": r"\1--classes a b.",
+    r"\bbounds=None\b": "Without --bounds",
+    r"\b(groups|unit)=": r"--\1 ",
+    r"\bn_(hint|min)(?:(=)|\b)": lambda m: f"--n-{m[1]}{' ' * bool(m[2])}",
+    r"\btotal_ is": "their number is",
+}
+
+
+def in_shell(text):
+    """Return a message of the package in the words of the command line."""
+    for python, typed in _TYPED.items():
+        text = re.sub(python, typed, text)
+    return text
 
 
 # Text that others wrote, on terminals and in tables for spreadsheets.

@@ -22,7 +22,10 @@ from ..exceptions import import_optional
 
 BLOCK_BYTES = 1 << 23
 _WORKERS = 4
-_RAGGED = "has lines with more or fewer cells than the line of column names"
+_RAGGED = (
+    "has lines with more or fewer cells than the line of column names: quote cells that hold a "
+    'comma, as in "Smith, J"'
+)
 
 
 class CsvFile:
@@ -81,18 +84,22 @@ class CsvFile:
             while waiting:
                 yield waiting.popleft().result()
 
-    def tables(self, names, texts):
+    def tables(self, words, texts):
         """Yield batches whose ``X`` is an Arrow table of some columns, as text.
 
-        An empty cell is a missing value; there are no words for one. Columns of `texts` are read
+        `words` has, by name of a column, those that are missing values. Columns of `texts` are read
         beside, with cells as they are written.
         """
         arrow = import_optional("pyarrow", "cli", "skdp-bary")
         compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
-        none, n = arrow.scalar(None, arrow.string()), len(names)
-        for batch in self.batches([], [*names, *texts]):
-            found = [compute.if_else(compute.equal(t, ""), none, t) for t in batch.texts[:n]]
-            yield Batch(arrow.table(found, names=names), batch.texts[n:], batch.share)
+        none, n = arrow.scalar(None, arrow.string()), len(words)
+        absent = [arrow.array(sorted(missing), arrow.string()) for missing in words.values()]
+        for batch in self.batches([], [*words, *texts]):
+            found = []
+            for cells, missing in zip(batch.texts[:n], absent, strict=True):
+                bare = compute.utf8_lower(compute.utf8_trim_whitespace(cells))
+                found.append(compute.if_else(compute.is_in(bare, missing), none, cells))
+            yield Batch(arrow.table(found, names=list(words)), batch.texts[n:], batch.share)
 
     def _blocks(self):
         """Yield whole lines, and the share of the file that has been read."""
@@ -123,9 +130,9 @@ class CsvFile:
 
 def _parse_kept(parse, look, kept, block, share):
     """Parse the lines of a block that are kept, each by its own cells."""
-    mask = kept.mask(look(block, share).texts)
-    lines = _normal(block, parse.path).splitlines(keepends=True)
-    return parse(b"".join(compress(lines, mask)), share)
+    block = _normal(block, parse.path)
+    mask = kept.mask(look.cells(block, share).texts)
+    return parse(b"".join(compress(block.splitlines(keepends=True), mask)), share)
 
 
 def _normal(block, path):
@@ -133,7 +140,7 @@ def _normal(block, path):
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n")
         if b"\r" in block:
-            raise _error(path, "has a carriage return within a line: lines end in LF or CRLF")
+            raise _convert(path, "has a carriage return within a line", r"tr '\r' '\n' < {}")
     if b"\0" in block:
         raise _error(path, "has a NUL byte: it is binary, compressed or no UTF-8")
     if BOM_UTF8[:1] in block and BOM_UTF8 in block:  # one byte is looked for much faster
@@ -151,6 +158,15 @@ def _error(path, what):
     return ValueError(f"{path} {what}.")
 
 
+def _convert(path, what, command):
+    """Return the error that a file has another form, and the command that converts it."""
+    return ValueError(f"{path} {what}. Convert it: {command.format(shlex.quote(path))} > new.csv")
+
+
+_NOT_UTF8 = "not encoded in UTF-8", "iconv -f LATIN1 -t UTF-8 {}"
+_EMPTY_LINE = "has an empty line", "grep '[^[:space:]]' {}"
+
+
 _MARKS = {  # that of UTF-32 begins with that of UTF-16
     "UTF-32": (BOM_UTF32_LE, BOM_UTF32_BE),
     "UTF-16": (BOM_UTF16_LE, BOM_UTF16_BE),
@@ -161,8 +177,8 @@ def _without_mark(piece, path):
     """Refuse other encodings by name; drop the mark that some programs put before UTF-8."""
     for encoding, marks in _MARKS.items():
         if piece.startswith(marks):
-            raise ValueError(
-                f"{path} must be UTF-8, got {encoding}. Convert it: iconv -f {encoding} -t UTF-8."
+            raise _convert(
+                path, f"must be UTF-8, got {encoding}", f"iconv -f {encoding} -t UTF-8 {{}}"
             )
     return piece.removeprefix(BOM_UTF8)
 
@@ -172,11 +188,11 @@ def _names(line, path):
     try:
         return next(csv.reader([line.decode()], strict=True), [])
     except UnicodeDecodeError:
-        reason = f"The column names of {path} are not encoded in UTF-8."
+        error = _convert(path, f"has column names {_NOT_UTF8[0]}", _NOT_UTF8[1])
     except csv.Error:  # its quotes are whole, so a cell is too long
         most = csv.field_size_limit()
-        reason = f"The first line of {path} has a column name of more than {most:,} characters."
-    raise ValueError(reason)
+        error = _error(path, f"has a column name of more than {most:,} characters")
+    raise error
 
 
 class _Parser:
@@ -194,6 +210,12 @@ class _Parser:
     def __call__(self, block, share):
         """Return the batch of a block."""
         block = _normal(block, self.path)
+        if block.startswith(b"\n") or b"\n\n" in block:  # to Arrow a line of empty cells
+            raise _convert(self.path, *_EMPTY_LINE)
+        return self.cells(block, share)
+
+    def cells(self, block, share):
+        """Return the batch of a block, with a row of empty cells for an empty line."""
         if not block:  # no line was kept
             none = self._arrow.array([], self._arrow.string())
             return Batch(np.empty((0, len(self._numbers))), [none] * len(self._texts), share)
@@ -237,13 +259,11 @@ class _Parser:
     def _reason(self, block):
         """Return the error that says what is wrong, by the name of a column and not by values."""
         arrow = self._arrow
-        if block.startswith(b"\n") or b"\n\n" in block:  # to Arrow a line of empty cells
-            return ValueError(f"{self.path} has an empty line.")
         for key, name in self._texts.items():
             if self._column(block, key, arrow.binary()) is None:
                 return ValueError(f"{self.path} {_RAGGED}.")
             if self._column(block, key, arrow.string()) is None:
-                return ValueError(f"The column {name!r} of {self.path} is not encoded in UTF-8.")
+                return _convert(self.path, f"has a column {name!r} {_NOT_UTF8[0]}", _NOT_UTF8[1])
         for key, name in self._numbers.items():
             written = self._column(block, key, arrow.binary())
             if written is None:
@@ -348,9 +368,9 @@ def missing(name, path):
 def not_numbers(name, path):
     """Return the error that a column has cells which are not numbers."""
     return CellError(
-        f"The column {name!r} of {path} must hold numbers, got text.",
-        f"Leave out rows without a number by --where {_numeric(name)}, or name other --columns. "
-        "Dates and categories need skdp-bary table.",
+        f"The column {name!r} of {path} must hold numbers such as 1234.5, got text.",
+        f"Leave out rows without one by --where {_numeric(name)}. Dates and categories need "
+        "skdp-bary table.",
     )
 
 
@@ -373,8 +393,8 @@ class RowFilter:
     ----------
     rules : list of str
         Such as ``"month == 2026-03"``, ``"date startswith 2026-03"`` or ``"age >= 18"``.
-    filled : list of str
-        Columns in which no value may be missing.
+    filled : dict
+        By column in which no value may be missing: words for that.
     """
 
     def __init__(self, rules, filled):
@@ -393,7 +413,7 @@ class RowFilter:
                     "--where 'date startswith 2026-03'."
                 )
             self._rules.append((name, partial(_meets, starts or sign, value)))
-        self._rules += [(name, lambda t: t.strip().lower() not in _MISSING) for name in filled]
+        self._rules += [(name, partial(_is_none_of, words)) for name, words in filled.items()]
         self.columns = list(dict.fromkeys(name for name, _ in self._rules))
 
     def mask(self, texts):
@@ -406,6 +426,15 @@ class RowFilter:
             known = np.array([meets(text) for text in cells.dictionary.to_pylist()], dtype=bool)
             mask &= known[cells.indices.to_numpy()] if len(known) else mask
         return mask
+
+
+def missing_words(values=()):
+    """Return words for a missing value, in lower case, of a column that may hold these values."""
+    return _MISSING - {str(value).strip().lower() for value in values}
+
+
+def _is_none_of(words, text):
+    return text.strip().lower() not in words
 
 
 def _meets(sign, value, text):
@@ -429,10 +458,35 @@ def require_columns(file, names, who):
     """Raise where a file has no column that someone names."""
     for name in names:
         if name not in file.names:
-            raise ValueError(
-                f"{file.path} has no column {name!r}, which {who}. See its names with: skdp-bary "
-                f"schema {file.path}"
-            )
+            raise no_column(file, name, f", which {who}")
+
+
+_SEPARATORS = {";": "tr ',;' '.,' < {}", "\t": r"tr '\t' ',' < {}", "|": "tr '|' ',' < {}"}
+
+
+def no_column(file, name, who=""):
+    """Return the error that a file has no such column; a first line of numbers is not shown."""
+    names, path = file.names, file.path
+    if path.endswith(".xlsx") or names[0].startswith("PK\3\4"):
+        return _error(path, "is no CSV file. Save it as CSV in a spreadsheet program")
+    if any(map(is_number, names)):
+        told = "the first line must hold the names of the columns."
+        return ValueError(f"{path} has no column {name!r}{who}: {told}")
+    for sign, command in _SEPARATORS.items():
+        if len(names) == 1 and sign in names[0]:
+            return _convert(path, f"must have commas between cells, got {sign!r}", command)
+    near = next((other for other in names if other.strip().lower() == name.strip().lower()), None)
+    meant = f" It is called {near!r} there." if near else ""
+    return ValueError(f"{path} has no column {name!r}{who}; it has {names}.{meant}")
+
+
+def is_number(name):
+    """Whether the name of a column is a number, as the first value of somebody's row may be."""
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _as_number(text):
@@ -494,14 +548,14 @@ class ParquetFile:
                 X[:, place] = finite_numbers(values, name, self.path)
             yield Batch(X, [self._text(batch, name) for name in texts], share)
 
-    def tables(self, names, texts):
+    def tables(self, words, texts):
         """Yield batches whose ``X`` is an Arrow table of some columns, by their types in the file.
 
-        Columns of `texts` are read beside, as text.
+        Columns of `texts` are read beside, as text. Nulls alone are missing, whatever `words` are.
         """
         self._check_types([], texts)
-        for batch, share in self._read([*names, *texts]):
-            table = self._arrow.Table.from_batches([batch]).select(names)
+        for batch, share in self._read([*words, *texts]):
+            table = self._arrow.Table.from_batches([batch]).select(list(words))
             yield Batch(table, [self._text(batch, name) for name in texts], share)
 
     def _read(self, names):

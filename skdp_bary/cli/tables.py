@@ -9,7 +9,15 @@ import numpy as np
 from ..exceptions import import_optional
 from ..geometry.bounds import check_domain
 from ..values import names_somebody, unquoted
-from .readers import Batch, CsvFile, ParquetFile, keep_rows
+from .readers import (
+    Batch,
+    CsvFile,
+    ParquetFile,
+    is_number,
+    keep_rows,
+    missing_words,
+    no_column,
+)
 
 # Tables on disk, read in batches.
 
@@ -47,7 +55,7 @@ class Table:
         refuse_doubles("--columns, --label and --groups together", [*self.columns, *self._texts])
         for name in (*self.columns, *self._texts):
             if name not in present:
-                raise ValueError(f"{path} has no column {name!r}{_listed(present)}")
+                raise no_column(self._file, name)
         if columns is None:  # all columns are features, unless a name says that one is none
             for name in self.columns:
                 if names_somebody(name):
@@ -56,12 +64,13 @@ class Table:
                         "feature. Name the columns that make a row with --columns."
                     )
             places = list(map(str, range(len(self.columns))))
-            if any(map(_is_number, self.columns)) and self.columns != places:
+            if any(map(is_number, self.columns)) and self.columns != places:
                 raise ValueError(
                     f"The first line of {path} must hold the names of the columns, and has a "
                     "number. If it is a name, name the columns that make a row with --columns."
                 )
-        keep_rows(self._file, rules, [*self.columns, *self._texts] if drop_missing else [])
+        filled = [*self.columns, *self._texts] if drop_missing else []
+        keep_rows(self._file, rules, dict.fromkeys(filled, missing_words()))
 
     def chunks(self):
         """Yield ``X`` or ``(X, y)``, saying on a terminal how far it is."""
@@ -128,7 +137,7 @@ def watched(file, batches, texts, no_rows):
             if compute.any(compute.equal(cells, "")).as_py():
                 raise ValueError(
                     f"The column {name!r} of {file.path} has empty cells. Ids and labels must be "
-                    "there in every row."
+                    "there in every row: leave out other rows by --drop-missing."
                 )
         yield batch
     if batch is None:
@@ -146,25 +155,10 @@ def refuse_doubles(where, names):
         )
 
 
-def _listed(names):
-    """Return the names, unless they look like values: then the line may be someone's row."""
-    if any(map(_is_number, names)):
-        return ": the first line must hold the names of the columns."
-    return f"; it has {names}."
-
-
 def refuse_values_as_names(names, path):
     """Refuse a first line that looks like someone's row."""
-    if any(map(_is_number, names)):
+    if any(map(is_number, names)):
         raise ValueError(f"The first line of {path} must hold the names of the columns.")
-
-
-def _is_number(name):
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _labels(texts):

@@ -331,8 +331,8 @@ class SqliteLedger(Chained):
         if pragma(db, "application_id") == BACKUP:
             reason = "it is a backup"
             advice = (
-                "BudgetAccountant.restore, or skdp-bary budget restore, puts it in the place of a "
-                "ledger that was lost."
+                f"BudgetAccountant.restore({self.path!r}, ledger) puts it in the place of a ledger "
+                "that was lost."
             )
         elif mark is None:
             reason = f"it has no side file {side}, so it is a copy, or was moved alone"

@@ -19,7 +19,7 @@ _UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "s
 _READERS = {str: text_of, int: integer_of, float: number_of, bool: flag_of}
 _MISSING = (
     "has missing values, and its schema allows none. Declare missing=True, or leave out such rows: "
-    "frame.dropna(), on the command line --drop-missing."
+    "frame.dropna()."
 )
 _DATES = "missing=True after pd.to_datetime(column, format='%d.%m.%Y', errors='coerce'), or Text()"
 _SPECIAL = " For example special=[0, 999]."

@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import re
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,3 +93,75 @@ def test_an_entry_is_one_line_of_the_table(tmp_path, monkeypatch, capsys):
         assert len(lines) == before + 1
         assert "north\\nleft:  epsilon 99" in lines[2] and lines[2].endswith("x\\r\\ny\\u202e")
     assert "\u202e" not in accountant._repr_html_()
+
+
+# What to type is in the language of a shell, and is enough.
+
+ROWS = "age,town\n" + "".join(f"{age}.5,north\n{age}.7,söuth\n" for age in range(20, 40))
+PLACED = ["--columns", "age", "--bounds", "0", "99", "--label", "town", "--classes"]
+
+
+@every(
+    "content, words",
+    [
+        (ROWS.replace(",", ";").replace(".", ",").encode(), "commas between cells, got ';'"),
+        (ROWS.replace(",", "\t").encode(), "commas between cells"),
+        (ROWS.replace("\n", "\r").encode(), "carriage return"),
+        (ROWS.replace("30.5", "\n30.5").encode() + b"\n", "empty line"),
+        (ROWS.encode("latin1"), "not encoded in UTF-8"),
+        (ROWS.encode("utf-16"), "must be UTF-8"),
+    ],
+)
+def test_the_command_that_converts_a_file_is_enough(tmp_path, monkeypatch, capsys, content, words):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    Path("my rows.csv").write_bytes(content)
+    asked = [*PLACED, "north", "söuth", "--atoms", "2", "--out", "out.csv", "--overwrite"]
+    assert main(["barycenter", "my rows.csv", *asked]) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    subprocess.run(told.strip().split("Convert it: ")[1], shell=True, check=True)
+    assert main(["barycenter", "new.csv", *asked]) == 0
+
+
+PYTHON = re.compile(r"=True|=\(|pd\.|frame\.|\w\(\[|BudgetAccountant|n_hint|classes=|groups=|unit=")
+SCHEMA = """columns:
+  age: {kind: number, low: 0, high: 9}
+  seen: {kind: date, low: "2020-01-01", high: "2029-12-31"}
+  ill: {kind: boolean}
+"""
+
+
+@every(
+    "row, asked, words",
+    [
+        ("$1;2020-01-01;no", [], "missing: true for numbers as 1234.5 or NA"),
+        ("1;1/2/2020;no", [], "missing: true for dates as 2024-03-31 or NA"),
+        ("1;2020-01-01;maybe", [], "{kind: category, values: ['yes', 'maybe']}"),
+        ("NA;2020-01-01;no", [], "Declare missing: true, or leave out such rows: --drop-missing."),
+        ("1;2020-01-01;no", ["--n-hint", "30", "--dry-run"], "--epsilon "),
+        ("1;2020-01-01;no", ["--ledger", "unit.db"], "Pass --groups 'patient'"),
+        ("1;2020-01-01;no", ["--ledger", "copy.db"], "skdp-bary budget restore backup '"),
+        ("1;2020-01-01;no", ["--ledger", "backup.db"], "skdp-bary budget restore '"),
+    ],
+)
+def test_messages_are_in_the_words_of_a_shell(tmp_path, monkeypatch, capsys, row, asked, words):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    if not Path("unit.db").exists():
+        BudgetAccountant.create("unit.db", 9.0, 1e-5, unit="patient")
+        BudgetAccountant.create("plain.db", 9.0, 1e-5).backup("backup.db")
+        Path("copy.db").write_bytes(Path("plain.db").read_bytes())
+    Path("s.yaml").write_text(SCHEMA)
+    Path("rows.csv").write_text("age,seen,ill\n" + f"{row}\n".replace(";", ",") * 9)
+    main(["table", "rows.csv", "--schema", "s.yaml", "--out", "out.csv", *asked])
+    told = "".join(capsys.readouterr())
+    assert words in told and not PYTHON.search(told)
+
+
+def test_a_column_is_found_by_what_it_is_called_nearly(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text("Age ,town\n1,2\n")
+    assert main(["measure", "rows.csv", "--columns", "age", "--dry-run"]) == 2
+    assert "It is called 'Age ' there." in capsys.readouterr().err

@@ -69,7 +69,7 @@ REFUSED = {
     "lone_return": (b"cy\r,5,6\n", "carriage return"),
     "nul": (b"c\0y,5,6\n", "NUL"),
     "mark_within": (b"\xef\xbb\xbfcy,5,6\n", "byte order mark"),
-    "latin1": (b"Ren\xe9,5,6\n", "column 'id' of .* not encoded in UTF-8"),
+    "latin1": (b"Ren\xe9,5,6\n", "column .id. not encoded in UTF-8"),
     "no_number": (b"cy,5,six\n", "column 'y' of .* must hold numbers"),
     "missing": (b"cy,,6\n", "column 'x' of .* has missing values"),
     "quoted_missing": (b'cy,"",6\n', "column 'x' of .* has missing values"),
@@ -97,7 +97,7 @@ def test_what_is_refused_quotes_no_value_and_counts_no_line(tmp_path, case, bloc
         message = str(caught.value).replace(str(tmp_path), "").replace("rows.csv", "")
         assert not any(value in message for value in ("cy", "six", "ann", "pipe", "5,6"))
         assert caught.value.__context__ is None
-        said = message.replace("UTF-8", "").replace(f"{block_bytes:,}", "")
+        said = re.sub("UTF-8|LATIN1|1234.5", "", message).replace(f"{block_bytes:,}", "")
         assert not re.search(r"[0-9]", said)
 
 
@@ -107,7 +107,7 @@ def test_what_is_refused_quotes_no_value_and_counts_no_line(tmp_path, case, bloc
         (GOOD.decode().encode("utf-16"), "got UTF-16"),
         (GOOD.decode().encode("utf-32"), "got UTF-32"),
         (GOOD.decode().encode("utf-16-le"), "NUL"),
-        (b"n\xe9,x,y\n", "column names of .* not encoded in UTF-8"),
+        (b"n\xe9,x,y\n", "column names not encoded in UTF-8. Convert it: iconv"),
         (b"", "begin with a line of column names"),
         (b"\n" + GOOD, "begin with a line of column names"),
         (b'id,x,"y\nann",1,2\n', "a quote"),

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import Neighbors, RandomState
 from ..geometry.bounds import Bounds
@@ -21,7 +20,7 @@ from ..transport.trees import Tree, child_codes, refine
 from .base import BasePrivateEstimator
 from .heatmap_views import HeatmapViews
 from .noisy_means import PYRAMID
-from .noisy_trees import Measurement, cells_of, learned_priors, noisy_total
+from .noisy_trees import Measurement, cells_of, learned_priors
 from .notices import warn_of_few_cells, warn_of_missing
 
 # What every way to measure a heatmap has: public facts, steps, questions, and how it rebuilds.
@@ -386,26 +385,6 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         self.resolution = resolution
         self.bandwidth = bandwidth
         self.method = method
-
-    def count_persons(self, *, return_std: bool = False) -> float | tuple[float, float]:
-        """Return about how many people are on the map, from the noisy masses as released.
-
-        Unlike `total_` it is not shrunk, and may be below 0 where there are few.
-
-        Parameters
-        ----------
-        return_std : bool, default=False
-            Whether to return the standard error too.
-
-        Returns
-        -------
-        persons : float
-        std : float
-            Standard deviation of its noise. Only with ``return_std=True``.
-        """
-        check_is_fitted(self)
-        persons, std = noisy_total(self.measurements_)
-        return (float(persons), float(std)) if return_std else float(persons)
 
     def _noise_in_words(self, n_features):
         step = self.privacy_plan(n_features).steps[-1]

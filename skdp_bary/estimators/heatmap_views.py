@@ -21,6 +21,7 @@ from ..privacy.noise import public_generator
 from ..transport.measures import DiscreteMeasure
 from ..transport.trees import cell_positions
 from ..values import read_rows
+from .noisy_trees import noisy_total
 from .notices import DrawsItself, check_samples
 
 # What can be done with a released heatmap: pictures, intervals, densities, places, centers.
@@ -33,7 +34,8 @@ _SCALES = (0.5, 1.0, 2.0, 4.0)  # of the bandwidth, in transform
 class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItself):
     """Methods of everything that has been fitted to a heatmap.
 
-    They need ``cells_``, ``grid_``, ``domain_``, ``bandwidth`` and ``_posterior`` (or None).
+    They need ``cells_``, ``measurements_``, ``grid_``, ``domain_``, ``bandwidth`` and
+    ``_posterior`` (or None).
     """
 
     _display = "HeatmapDisplay"
@@ -85,6 +87,26 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
             picture = np.repeat(np.repeat(picture, times, axis=0), times, axis=1) / times**2
         picture = blur(picture, bandwidth)
         return picture / picture.sum()
+
+    def count_persons(self, *, return_std: bool = False) -> float | tuple[float, float]:
+        """Return about how many people are on the map, from the noisy masses as released.
+
+        Unlike `total_` it is not shrunk, and may be below 0 where there are few.
+
+        Parameters
+        ----------
+        return_std : bool, default=False
+            Whether to return the standard error too.
+
+        Returns
+        -------
+        persons : float
+        std : float
+            Standard deviation of its noise. Only with ``return_std=True``.
+        """
+        check_is_fitted(self)
+        persons, std = noisy_total(self.measurements_)
+        return (float(persons), float(std)) if return_std else float(persons)
 
     def interval(self, level: float = 0.9) -> np.ndarray:
         """Interval for the mass of each cell, of posterior probability `level`.

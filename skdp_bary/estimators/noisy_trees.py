@@ -279,7 +279,7 @@ def noisy_total(measurements):
             weight = measured.rate**2 / (2.0 * len(measured.mass))
             total += weight * measured.mass.sum()
             precision += weight
-    return total / precision, precision**-0.5
+    return (total / precision, precision**-0.5) if precision else (math.nan, math.inf)
 
 
 # One adaptive pyramid of counts: looks, splits, and the posterior of the masses.

@@ -478,7 +478,8 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
     """Adds up shuffled messages and rebuilds the heatmap. It never sees who sent what.
 
     After `fit` it has the attributes and methods of a fitted
-    :class:`~skdp_bary.PrivateEMDHeatmap`: ``heatmap_``, ``cells_``, ``sample`` and so on.
+    :class:`~skdp_bary.PrivateEMDHeatmap`: ``heatmap_``, ``cells_``, ``sample``, ``count_persons``
+    and so on, but for ``privacy_``: nothing is charged here. `plan` states the guarantee.
 
     Parameters
     ----------
@@ -540,7 +541,8 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
         messages = as_messages(messages)
         self.n_participants_ = self._count_participants(messages)
         masses = self._add_up(messages.astype(np.int64, copy=False)) / plan.units
-        rate = float(plan.rate * plan.units)
+        # every participant adds noise, of which the guarantee counts on that of some
+        rate = float(plan.rate * plan.units) * math.sqrt(plan.n_guaranteed / self.n_participants_)
         sizes = np.cumsum([len(p) for p in plan.partitions])[:-1]
         self.measurements_ = [] if self.earlier is None else list(self.earlier.measurements_)
         self.measurements_ += [
@@ -549,7 +551,8 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
         ]
         fit = fit_posterior(self.measurements_, whole=False)
         self._posterior = fit.posterior
-        mass = fit.mass if fit.mass.sum() > 0 else np.exp2(-2.0 * fit.level)
+        self.total_ = float(fit.mass.sum())
+        mass = fit.mass if self.total_ > 0 else np.exp2(-2.0 * fit.level)
         self.grid_, self.domain_, self.n_features_in_ = plan.grid, plan.grid.domain, 2
         self.cells_ = HeatmapCells(
             fit.level, fit.code, *self.grid_.corners(fit.level, fit.code), mass

@@ -157,6 +157,10 @@ def test_a_heatmap_from_messages():
     assert abs((row + 0.5) / 8 - 0.3) < 0.2 and abs((column + 0.5) / 8 - 0.3) < 0.2
     assert analyzer.sample(5, random_state=0).shape == (5, 2)
     assert analyzer.score_samples(places(4)).shape == (4,)
+    persons, std = analyzer.count_persons(return_std=True)
+    variance = 60 / 40 * 2 / (8 / 2) ** 2  # of a cell: 60 add noise, and 40 are enough
+    assert std == pytest.approx((variance / (1 / 4 + 1 / 64)) ** 0.5)
+    assert abs(persons - 60) < 6 * std and analyzer.total_ == analyzer.cells_.mass.sum()
 
 
 def test_messages_are_the_fewest_that_delta_allows_and_counted_anew():

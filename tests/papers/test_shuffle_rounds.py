@@ -81,6 +81,7 @@ def test_the_second_round_looks_where_people_are_and_both_count(both):
     alone = ShuffleAnalyzer(second.plan).fit(send(second.plan, places(50)[:, None], seed=1000))
     assert np.array_equal(alone.measurements_[0].mass, second.measurements_[1].mass)
     assert not np.array_equal(alone.cells_.mass, second.cells_.mass)
+    assert second.count_persons(return_std=True)[1] < first.count_persons(return_std=True)[1]
 
 
 def test_the_second_plan_follows_from_the_first_release_alone_and_fits(both):

@@ -37,7 +37,7 @@ from ..parameters import PRIVACY_RULES, PlainParameters, check_parameters
 from ..privacy.entries import note_of
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE
 from ..privacy.noise import noise_generator
-from ..privacy.plans import UNLIMITED, Plan, failure_advice, steps_of
+from ..privacy.plans import UNLIMITED, Plan, check_shares, failure_advice, steps_of
 from ..privacy.quote import plans_to_come, told_of_a_pipeline
 from ..privacy.spending import SharedBudget
 from ..rows.opening import open_rows, unheard, warn
@@ -287,7 +287,7 @@ path, of shape (n_rows, n_features)
     def _all_shares(self, n_features):
         """Shares of the budget of every step, those that estimate missing facts first."""
         bought = self._bought_shares()
-        own = self._shares(n_features)
+        own = check_shares(self._shares(n_features))
         rest = 1.0 - sum(bought.values())
         total = sum(own.values())
         return bought | {name: rest * share / total for name, share in own.items()}

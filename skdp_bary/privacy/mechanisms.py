@@ -77,6 +77,12 @@ class Sensitivity:
                 "Sensitivity needs cases of equal length made of non-negative integers, "
                 f"got l1={self.l1!r}, l2_squared={self.l2_squared!r}."
             )
+        moved, also = ([*map(any, zip(*c, strict=True))] for c in (self.l1, self.l2_squared))
+        if moved != also:  # a block without noise under one kind of mechanism
+            raise ValueError(
+                "l1 and l2_squared of a block must both be 0 in all cases, or neither, "
+                f"got l1={self.l1!r}, l2_squared={self.l2_squared!r}. Pass the change in both."
+            )
 
     @property
     def n_blocks(self) -> int:

@@ -160,7 +160,17 @@ def _gaussian_amounts(square, shares):
 
 def _fractions(shares):
     """Return by name, exactly, which fraction of all each share is."""
-    return dict(zip(shares, _of_all(tuple(map(float, shares.values()))), strict=True))
+    return dict(zip(shares, _of_all(tuple(map(float, check_shares(shares).values()))), strict=True))
+
+
+def check_shares(shares):
+    """Return shares of a budget by the names of steps, or raise where one is not positive."""
+    if not all(0 < share < math.inf for share in shares.values()):
+        raise ValueError(
+            f"Shares of a budget must be positive numbers by step, got {shares!r}. For example "
+            "{'count': 1.0}."
+        )
+    return shares
 
 
 @lru_cache(maxsize=1 << 8)

@@ -389,6 +389,8 @@ class Moments(Query):
         cases = cases_of(self, relation, self._joins(1), self._moves(), changes)
         n_blocks = 2 if self.second == "none" else 4
         l1, squares = zip(*cases, strict=True)
+        if self.width == 1:  # nothing is off the diagonal
+            squares = [(*case[:3], 0) for case in squares]
         return in_units(self.units, [c[:n_blocks] for c in l1], [c[:n_blocks] for c in squares])
 
     def _joins(self, persons):
@@ -448,7 +450,7 @@ def of_outer_products(relation, units, width, longest):
     persons = 1 if relation == ADD_REMOVE else 2
     l1 = persons * units * longest, persons * units * (width - 1) * longest // 2
     square = persons * units**2 * longest**2
-    return Sensitivity((l1,), ((square, 0), (0, square // 2)))
+    return Sensitivity((l1,), ((square, 0), (0, min(square // 2, l1[1] ** 2))))
 
 
 # Off the diagonal 1/sqrt(2), as in a symmetric Gaussian matrix.

@@ -112,7 +112,7 @@ class Mean(BasePrivateEstimator):
         self.random_state = random_state
 
     def _shares(self, n_features):
-        return {"count": 1.0}
+        return {"count": self.broken if isinstance(self.broken, float) else 1.0}
 
     def _questions(self, facts):
         released = yield "count", Count(facts.units)
@@ -161,6 +161,12 @@ def test_no_question_can_write_into_the_rows_of_the_caller(monkeypatch):
     with pytest.raises(ValueError, match="read-only"):
         Mean(accountant=accountant).fit(given)
     assert (given == X).all() and accountant.entries == ()
+
+
+@every("share", [-1.0, 0.0, float("nan"), float("inf")])
+def test_shares_of_a_budget_are_positive(share):
+    with pytest.raises(ValueError, match="Shares of a budget must be positive"):
+        Mean(share).fit(X)
 
 
 def test_what_a_rehearsal_warns_of_is_not_heard():

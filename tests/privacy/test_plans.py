@@ -115,10 +115,12 @@ def test_weights_are_positive_one_a_block(weights):
         (((-1,),), ((1,),)),
         (((1.0,),), ((1,),)),
         (((1,),), ((math.inf,),)),
+        (((1, 1), (0, 1)), ((1, 0), (0, 0))),  # no noise on the second block
+        (((0,),), ((1,),)),
     ],
 )
 def test_sensitivities_are_integers_of_one_width(l1, l2_squared):
-    with pytest.raises(ValueError, match="Sensitivity needs cases of equal length"):
+    with pytest.raises(ValueError, match="Sensitivity needs cases of equal length|must both be 0"):
         Sensitivity(l1, l2_squared)
 
 

@@ -74,7 +74,7 @@ def test_a_bound_that_nobody_reaches_is_found(norm, monkeypatch):
     def larger(self, relation):
         full = stated(self, relation)
         more = {"L1": full.l1, "L2": full.l2_squared}
-        more[norm] = tuple(tuple(n + 1 for n in case) for case in more[norm])
+        more[norm] = tuple(tuple(2 * n for n in case) for case in more[norm])
         return Sensitivity(more["L1"], more["L2"])
 
     monkeypatch.setattr(cls, "sensitivity", larger)

@@ -237,7 +237,7 @@ WARNING = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableReport:
     """Report on synthetic data for the data owner. It is not private.
 
@@ -286,7 +286,7 @@ class TableReport:
     advice: dict
     verdict: str
 
-    def __str__(self):
+    def __repr__(self):
         worst = ", ".join(map(str, list(self.marginals)[:3]))
         lines = [
             WARNING,

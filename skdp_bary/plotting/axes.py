@@ -136,11 +136,12 @@ def compared_rows(X, n_features):
 
 
 def title_of(estimator, what="release"):
-    """Return what a picture shows and its price, if the estimator has one."""
+    """Return what a picture shows and its price, if it has one, or that it is not private."""
     if (privacy := getattr(estimator, "privacy_", None)) is None:
         return what
     delta = f", delta={privacy.delta:g}" if privacy.delta else ""
-    return f"{what}, epsilon={privacy.epsilon:g}{delta}"
+    seeded = "\n(seeded: not private)" if getattr(estimator, "_seeded", True) else ""
+    return f"{what}, epsilon={privacy.epsilon:g}{delta}{seeded}"
 
 
 def feature_names(estimator):

@@ -100,7 +100,8 @@ class TestEveryDisplay:
         for kind, more in ((BarycenterDisplay, (Y,)), (MeasureDisplay, ())):
             released = kind.from_estimator(fitted[kind])
             assert released.rows is None and len(released.axes_) == 1
-            assert "not private" not in released.axes_[0].get_title()
+            seeded = fitted[kind].random_state is not None
+            assert ("seeded: not private" in released.axes_[0].get_title()) == seeded
             rows, release = kind.from_comparison(fitted[kind], X[:, :2], *more).axes_
             assert "not private" in rows.get_title()
             assert release.get_title().startswith("release, epsilon=2")

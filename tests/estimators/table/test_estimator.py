@@ -406,7 +406,7 @@ def test_good_rows_are_close_and_tell_nobody(fitted, tmp_path):
     assert real > 0.6 and drawn > real - 0.1
     assert abs(report.attack - 0.5) < 0.05
     assert report.closest["drawn"] > 0.5 * report.closest["held out"] > 0
-    assert "NOT PRIVATE" in str(report)
+    assert "NOT PRIVATE" in str(report) and repr(report) == str(report)
     words, *shares = report.histograms["age"]
     assert words[-1] == "missing" and np.allclose([sum(share) for share in shares], 1.0)
     report.to_html(tmp_path / "report.html")

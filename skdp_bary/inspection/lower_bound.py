@@ -11,6 +11,7 @@ from scipy.special import betaincinv
 from sklearn.base import clone
 
 from ..exceptions import Estimator, check_delta, check_integer, check_real
+from ..model_selection.search import PrivateSearchCV
 from .replay import detached, quiet, record_fit
 
 # Empirical lower bounds on the privacy loss: run a mechanism many times on two neighbors.
@@ -68,8 +69,8 @@ def epsilon_lower_bound(
         the arguments of ``fit``.
     extract : callable, default=None
         For an estimator: ``extract(fitted)`` returns the release, as a number or an array.
-        None takes the noisy integers of an estimator of this package, of which everything it
-        publishes is a function.
+        None takes the noisy integers of an estimator of this package, not a search, of which
+        everything it publishes is a function.
     n_runs : int, default=1000
         Number of runs on each of the two datasets. Bounds near the true epsilon need thousands,
         and no number of runs shows more than about ``log(n_runs)``.
@@ -164,10 +165,10 @@ def _log_ratio(hits, other_hits, n_trials, delta, error):
 def _estimator_runs(estimator, extract):
     """Return a callable that fits a clone and returns what it publishes."""
     ours = hasattr(estimator, "privacy_plan")
-    if extract is None and not ours:
-        raise TypeError(
-            "extract must say what is published for an estimator of another package: a function of "
-            "the fitted estimator that returns a number or an array, got None."
+    if extract is None and (not ours or isinstance(estimator, PrivateSearchCV)):
+        raise TypeError(  # of the trials of a search only the best is published
+            "extract must say what is published for a search or an estimator of another package: a "
+            "function of the fitted one that returns a number or an array, got None."
         )
 
     def run(data, rng):

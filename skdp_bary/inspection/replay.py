@@ -383,13 +383,15 @@ def detached(estimator):
     """Return a clone that pays from its own budget under the relation of the estimator."""
     params = estimator.get_params(deep=True)
     changes = {}
-    for name in params:
+    for name in sorted(params, key=len, reverse=True):  # the budget of a part before that of all
         prefix, _, last = name.rpartition("accountant")
         if last or (prefix and not prefix.endswith("__")):
             continue
-        relation = params.get(f"{prefix}neighbors")
         changes[name] = None
-        changes[f"{prefix}neighbors"] = relation or getattr(params[name], "neighbors", None)
+        for key in params:
+            under = key.startswith(prefix) and key.rpartition("__")[2] == "neighbors"
+            if under and (params[key] or changes.get(key)) is None:
+                changes[key] = getattr(params[name], "neighbors", None)
     return clone(estimator).set_params(**changes)
 
 

@@ -9,6 +9,7 @@ from sklearn.cluster import KMeans
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.inspection import epsilon_lower_bound
+from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
 from tests.world import _log_ratio, lowest_bit, noise_generator
 
@@ -110,6 +111,18 @@ def test_estimators_of_others_are_audited_through_extract():
     assert report.epsilon > 1.5  # no noise at all
     with pytest.raises(TypeError, match="extract must say"):
         epsilon_lower_bound(model, X, X[1:])
+    accountant = BudgetAccountant(1.0, neighbors="replace_one")
+    search = PrivateSearchCV(SMALL, {"depth": [1, 2]}, accountant=accountant)
+    with pytest.raises(TypeError, match="extract must say"):  # whose worse trials stay unseen
+        epsilon_lower_bound(search, X, X[1:])
+    relations = []
+
+    def score(fitted):
+        relations.append(fitted.privacy_.relation)
+        return fitted.best_score_
+
+    assert epsilon_lower_bound(search, X, X, extract=score, n_runs=4).epsilon == 0.0
+    assert {*relations} == {"replace_one"} and accountant.entries == ()
 
 
 def test_progress_is_reported():

@@ -277,7 +277,7 @@ def test_imports_pull_in_nothing_heavy_and_the_front_door_alone_no_estimator():
         "import sklearn.model_selection",  # scikit-learn imports pandas where it is
         "from skdp_bary import PrivateMeasure",
         "from skdp_bary import BudgetAccountant; BudgetAccountant(1.0).spend(0.1)",
-        "import skdp_bary.inspection, skdp_bary.testing",
+        "import skdp_bary.inspection, skdp_bary.interop, skdp_bary.plotting, skdp_bary.testing",
         "from skdp_bary.papers import NoisyRowsSlicedWasserstein",
         "import sqlite3",
     )

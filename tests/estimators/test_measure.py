@@ -49,7 +49,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 1e-2, 1.0, 100.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0])
 @pytest.mark.parametrize("rows", ROWS)
 def test_every_kind_of_fit_gives_a_measure(rows, epsilon):
     n, beside = ROWS[rows]

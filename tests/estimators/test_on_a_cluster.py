@@ -67,18 +67,10 @@ def fitted(name, *, chunks=None):
     return clone(estimator).fit(rows, **beside)
 
 
-CUTS = ((0, 700, 0, 1, 800, 0),)
-
-
 @pytest.fixture
 def one_thread():
     with dask.config.set({"scheduler": "synchronous", "dataframe.shuffle.method": "tasks"}):
         yield
-
-
-@pytest.mark.parametrize("name", FITS)
-def test_the_same_release(one_thread, name):
-    assert fingerprint(fitted(name, chunks=CUTS[0])) == fingerprint(fitted(name))
 
 
 @pytest.mark.parametrize("name", FITS)

@@ -90,12 +90,12 @@ def test_first_picks_follow_the_exponential_mechanism(dense, monkeypatch):
     offer = run(query, X)[1][0]
     covered = np.zeros(grid.n_places)
     covered[offer.places] = offer.masses
-    picks = [int(counted.picked(world.RaceChoice(rate), noise)[0, 0]) for _ in range(6000)]
+    picks = [int(counted.picked(world.RaceChoice(rate), noise)[0, 0]) for _ in range(3000)]
     seen = np.bincount(picks, minlength=grid.n_places)
     law = np.exp(rate * covered) / np.exp(rate * covered).sum()
-    assert 0 in covered and chisquare(seen, 6000 * law).pvalue > 1e-3
+    assert 0 in covered and chisquare(seen, 3000 * law).pvalue > 1e-3
     off = np.exp(1.3 * rate * covered) / np.exp(1.3 * rate * covered).sum()
-    assert chisquare(seen, 6000 * off).pvalue < 1e-6
+    assert chisquare(seen, 3000 * off).pvalue < 1e-6
 
 
 def test_a_pick_takes_one_choice_and_one_uniform_integer(monkeypatch):

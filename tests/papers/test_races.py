@@ -61,7 +61,7 @@ def profile(rate, epsilon, relation):
 @every("relation", RELATIONS[:2])
 @every("rate, epsilon", [(0.02, 0.2), (0.3, 0.1), (0.3, 1.0), (1.5, 0.0)])
 def test_the_profile_is_that_of_the_clocks(rate, epsilon, relation):
-    with mpmath.workdps(30):
+    with mpmath.workdps(20):
         exact = profile(mpmath.mpf(rate), mpmath.mpf(epsilon), relation)
         ratio = mpmath.mpf(race_delta(rate, epsilon, relation)) / exact
     assert 1.0 <= ratio < 1.0 + 1e-11
@@ -70,7 +70,7 @@ def test_the_profile_is_that_of_the_clocks(rate, epsilon, relation):
 @every("relation", RELATIONS[:2])
 @every("rate, epsilon, mu", [(0.04, 1.0, 0.2), (0.1, 0.3, 0.05), (0.5, 1.0, 1.0), (0.2, 0.0, 1.0)])
 def test_the_profile_beside_gaussians_is_a_mean_of_gaussian_profiles(rate, epsilon, mu, relation):
-    with mpmath.workdps(30):
+    with mpmath.workdps(20):
         rate_, epsilon_, mu_ = map(mpmath.mpf, (rate, epsilon, mu))
         without, with_row, a = clocks(rate_)
 
@@ -156,7 +156,7 @@ def test_long_races_with_rare_covers_reach_the_profile(rate, epsilon):
 @every("order", [1.001, 2.0, 10.0, 20.0])
 def test_renyi_curves_are_those_of_the_clocks(order):
     rate = 0.04
-    with mpmath.workdps(30):
+    with mpmath.workdps(20):
         without, with_row, _ = clocks(mpmath.mpf(rate))
         divergences = [
             mpmath.log(integral(lambda t, p=p, q=q: p(t) ** order * q(t) ** (1 - order)))

@@ -5,14 +5,13 @@ import pickle
 import random
 import shutil
 import stat
-import subprocess
-import sys
 import traceback
 
 import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import BudgetError, LedgerError, ReadOnlyLedgerError
+from tests.privacy.test_ledger_crash import start, wait
 from tests.world import RESTORE, home
 
 _sqlite = home("SqliteLedger")
@@ -126,24 +125,41 @@ def race_beside_copies(folder, rounds, seed):
         assert budget.verify() == 1 and budget.total() == (0.9, 0.0), "the ceiling was passed"
 
 
-def test_the_lock_survives_any_other_handle(tmp_path):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
+def test_the_lock_survives_any_other_handle(tmp_path, monkeypatch):
     """Another opening and closing of either file drops no lock, and processes wait for it."""
+    monkeypatch.setattr(_sqlite, "_BUSY_SECONDS", 0.1)
     path = tmp_path / "budget.db"
     budget = BudgetAccountant(1.0, ledger=path)
+    first, second = outsider(path), outsider(path)  # forked while nothing is locked
     with budget._ledger._session(writing=True):
         for name in (path, f"{path}.lock"):
             open(name, "rb").close()
-        assert _tries_from_outside(path) == b"busy"
-    assert _tries_from_outside(path) == b"spent"
+        assert "locked by another process" in first()
+    assert second() == "spent"
 
 
-def _tries_from_outside(path):
-    program = (
-        "import sys; from skdp_bary import BudgetAccountant\n"
-        "from skdp_bary.exceptions import LedgerError\n"
-        "from skdp_bary.privacy import sqlite_ledger; sqlite_ledger._BUSY_SECONDS = 0.1\n"
-        "try:\n    BudgetAccountant.open(sys.argv[1]).spend(0.1); print('spent', end='')\n"
-        "except LedgerError as error:\n"
-        "    assert 'locked by another process' in str(error); print('busy', end='')\n"
-    )
-    return subprocess.run([sys.executable, "-c", program, path], capture_output=True).stdout
+def outsider(path):
+    """Return a function that lets another process try to spend, and returns what it said."""
+    ends = [os.pipe(), os.pipe()]
+    (waiting, go), (told, tell) = ends
+
+    def attempt():
+        os.read(waiting, 1)
+        try:
+            BudgetAccountant.open(path).spend(0.1)
+            os.write(tell, b"spent")
+        except LedgerError as error:
+            os.write(tell, str(error).encode())
+
+    child = start(attempt)
+
+    def ask():
+        os.write(go, b"!")
+        said = os.read(told, 1000).decode()
+        wait(child)
+        for each in (*ends[0], *ends[1]):
+            os.close(each)
+        return said
+
+    return ask

@@ -34,8 +34,8 @@ def test_separated_clusters_are_found(n_features):
 
 
 def test_rows_are_projected_from_six_features_on():
-    for n_features, width in ((5, 5), (6, 4)):
-        recording = record_fit(paper(n_hint=2981), {"X": blobs(20, n_features)})
+    for n_features, n_hint, width in ((5, 300, 5), (6, 2981, 4)):
+        recording = record_fit(paper(n_hint=n_hint), {"X": blobs(20, n_features)})
         assert recording.records[0].query.frame.width == width
 
 

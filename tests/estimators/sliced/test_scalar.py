@@ -29,9 +29,9 @@ def true_cost(directions, p):
 
 @every("p", [1, 2])
 def test_costs_are_unbiased_and_their_error_is_right(p):
-    fits = [scalar(p=p, random_state=seed).fit(PRIVATE) for seed in range(200)]
+    fits = [scalar(p=p, random_state=seed).fit(PRIVATE) for seed in range(100)]
     costs, stds = np.array([s.cost(return_std=True) for s in fits]).T
-    assert abs(costs.mean() - true_cost(fits[0].directions_, p)) < 4 * stds[0] / 200**0.5
+    assert abs(costs.mean() - true_cost(fits[0].directions_, p)) < 4 * stds[0] / 100**0.5
     assert costs.std() == pytest.approx(stds[0], rel=0.25)
     assert fits[0].noise_std_[0] == stds[0]
 

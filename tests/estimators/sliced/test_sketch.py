@@ -10,7 +10,7 @@ from tests.world import block_matrix, gaussian_mu, tight_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
-RUNS = 200
+RUNS = 120
 BALL = Ball([0.0, 0.0], 1.0)
 
 

@@ -255,7 +255,7 @@ def test_what_does_not_fit_together_is_refused_and_marks_of_errors_travel():
         assert vars(travelled) == ({"_quotes_no_row": True} if shown else {})
 
 
-def test_errors_of_what_reads_the_rows_are_not_shown():
+def test_errors_of_what_reads_the_rows_are_not_shown(one_thread):
     """Those of engines quote values; those of this package do not, and say what is wrong."""
 
     def read(number):

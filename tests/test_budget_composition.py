@@ -1,6 +1,5 @@
 """One budget for many fits: whatever scikit-learn does with an estimator, every fit is paid for."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -87,13 +86,3 @@ def test_a_fitted_estimator_keeps_its_paid_release_when_a_refit_is_refused():
     with pytest.raises(BudgetError):
         estimator.fit(X[:40])
     np.testing.assert_array_equal(estimator.weights_, weights)
-
-
-def test_an_old_pickle_sees_what_was_spent_since(filed):
-    old = pickle.dumps(measure(filed))
-    for _ in range(19):
-        measure(filed).fit(X)
-    reloaded = pickle.loads(old).fit(X)
-    assert spent(filed) == spent(reloaded.accountant) == (20, 2.0)
-    with pytest.raises(BudgetError):
-        pickle.loads(old).fit(X)

@@ -6,7 +6,6 @@ from contextlib import suppress
 import pytest
 from sklearn.base import clone
 
-from skdp_bary import PrivateMeasure
 from skdp_bary.papers import MaxCoverKMeans
 from tests.estimators import PRIVATE
 from tests.test_contracts import named
@@ -72,13 +71,3 @@ def test_facts_questions_and_words_do_not_depend_on_the_number_of_rows(
         drawn, redrawn = ([r.released for r in records] for records, *_ in (first, second))
         assert not differing_paths(drawn, redrawn)
         assert first[2] == second[2]
-
-
-def test_a_delta_is_not_compared_with_a_private_number_of_persons():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        measure = PrivateMeasure(delta=5e-4, bounds=(0, 1), depth=2)
-        measure.fit(make_arguments(measure, MANY)["X"])
-    with pytest.warns(match="above one over the 3,000 persons"):
-        measure.set_params(n_hint=MANY).privacy_plan(2)
-        measure.fit(make_arguments(measure, MANY)["X"])

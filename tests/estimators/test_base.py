@@ -68,19 +68,6 @@ def test_what_the_budget_cannot_pay_reads_no_row():
     assert not accountant.entries
 
 
-# Randomness
-
-
-def test_the_ledger_says_what_a_person_was():
-    accountant = BudgetAccountant(3.0)
-    measure(accountant=accountant).fit(X)
-    with pytest.warns(PrivacyWarning, match="protect .rows., and is now charged"):
-        measure(accountant=accountant).fit(X, groups=np.arange(len(X)) // 2)
-    assert [entry.unit for entry in accountant.entries] == ["rows", "persons by groups"]
-    table = accountant.summary()
-    assert "persons by groups" in table and "  rows" in table
-
-
 # What a fit knows
 
 

@@ -448,6 +448,8 @@ def show(given):
         limited = at_most(accountant, given.at_most)
         epsilon, delta = map(in_digits, limited.remaining())
         say(f"left of this {limited.policy.period}: epsilon={epsilon}, delta={delta}")
+        for finding in limited.policy.audit(accountant.entries):
+            say(f"not within {given.at_most}: {finding}")
 
 
 def raise_(given):

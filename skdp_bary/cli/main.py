@@ -117,7 +117,8 @@ def _privacy(delta):
 _AT_MOST = {
     "--at-most": _named(
         "EPSILON/PERIOD",
-        "most that all entries of this day, month, quarter or year, in UTC, may spend, as 1/year",
+        "most that all entries of this day, month, quarter or year, in UTC, may spend, as 1/year; "
+        "the ledger does not keep it, so give it every time",
     )
 }
 _TABLE = "private table: .csv, .csv.gz or .parquet, with a line of column names"

@@ -75,7 +75,7 @@ def offer(estimator, table, given, limits, said, write=None, endings=()):
             estimator.fit(X, y, groups=groups, **terms)
         with uninterrupted():
             whole = file is None or _deliver(file, write, estimator, given)
-    _tell([said(estimator, given)] if whole else [], accountant, given.ledger)
+    _tell([said(estimator, given)] if whole else [], accountant, given)
     return 0 if whole else KEPT
 
 
@@ -116,12 +116,14 @@ def _deliver(file, write, estimator, given):
     return file.deliver(content, ending)
 
 
-def _tell(words, accountant, ledger):
+def _tell(words, accountant, given):
     """Print the paid release and what is left; if that can be printed no more, as an error."""
-    if ledger is None:
+    if given.ledger is None:
         left = f"spent {_amounts(*accountant.total())}, recorded nowhere (no --ledger)"
     else:
         left = f"left of the budget: {_amounts(*accountant.remaining())}"
+    if given.at_most is not None:
+        left += f" (--at-most {given.at_most} is not kept in the ledger: give it every time)"
     text = "; ".join([*words, left])
     try:
         say(text)

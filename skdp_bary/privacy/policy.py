@@ -121,8 +121,11 @@ class SpendingPolicy:
             unit = unit or entry.unit
             if entry.unit not in ("", unit):
                 findings.append(f"{where}: protects {entry.unit!r}, and others before it {unit!r}")
-            if not price(entry).fits(book.room(entry.part, entry.relation)):
-                findings.append(f"{where}: more than was left of the {self.period}")
+            room = book.room(entry.part, entry.relation)
+            if not price(entry).fits(room):
+                epsilon, delta = UNITS.total(room.below(price(entry)))
+                over = f"by epsilon={epsilon}, delta={delta}"
+                findings.append(f"{where}: more than was left of the {self.period}, {over}")
             book.add(entry)
         return tuple(findings)
 

@@ -44,9 +44,13 @@ def test_a_limit_per_period(ledger, tmp_path, capsys):
         assert "policy leaves" in told and "0.15" in told and "of this year" in told
     assert len(BudgetAccountant.open(ledger).entries) == 1
     assert main([*asked, "--at-most", "0.5/year"]) == 0
-    assert "left of the budget: epsilon=0.05" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "left of the budget: epsilon=0.05" in told and "give it every time" in told
     assert main(["budget", "show", ledger, "--at-most", "0.5/year"]) == 0
-    assert "left of this year: epsilon=0.05, delta=1e-06" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "left of this year: epsilon=0.05, delta=1e-06" in told and "not within" not in told
+    assert main(["budget", "show", ledger, "--at-most", "0.4/year"]) == 0
+    assert "more than was left of the year, by epsilon=0.05, delta=0" in capsys.readouterr().out
     for wrong in ("0.5", "year", "-1/year", "1/decade", "nan/day"):
         assert main([*asked, f"--at-most={wrong}"]) == 2
         assert "must be a positive epsilon per day, month" in capsys.readouterr().err

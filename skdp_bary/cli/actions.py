@@ -36,6 +36,7 @@ from .offer import (
     at_most,
     check_rows,
     check_target,
+    drawn,
     heatmap,
     offer,
     open_budget,
@@ -80,16 +81,16 @@ def run_release(given):
 
 
 def _written(estimator, given):
-    return f"wrote {given.out}"
+    return f"wrote {' and '.join(given.out)}"
 
 
 def _written_map(estimator, given):
     persons, error = estimator.count_persons(return_std=True)
     told = (
-        f"wrote {given.out}; persons on the map, counted with noise: {max(persons, 0.0):,.0f} "
-        f"(standard error {error:,.0f})"
+        f"{_written(estimator, given)}; persons on the map, counted with noise: "
+        f"{max(persons, 0.0):,.0f} (standard error {error:,.0f})"
     )
-    if not given.out.endswith(".geojson"):
+    if not any(out.endswith(".geojson") for out in given.out):
         return told
     return f"{told}; masses, with noise smoothed out, add up to {estimator.total_:,.0f}"
 
@@ -363,23 +364,24 @@ class _DeclaredTable:
 
 
 def _synthetic_written(estimator, given):
-    return f"wrote {given.rows} rows to {given.out}, of a table of about {estimator.total_:,.0f}"
+    files = " and ".join(given.out)
+    return f"wrote {given.rows} rows to {files}, of a table of about {estimator.total_:,.0f}"
 
 
 def _content(estimator, given, ending):
     """Return drawn rows as the content of a file."""
-    drawn = estimator.sample(given.rows)
+    rows = drawn(estimator, given)
     if ending == ".parquet":
         arrow = import_optional("pyarrow", "cli", "skdp-bary table")
         parquet = import_optional("pyarrow.parquet", "cli", "skdp-bary --out rows.parquet")
-        if not hasattr(drawn, "column_names"):  # a frame of pandas
-            drawn = arrow.Table.from_pandas(drawn, preserve_index=False)
+        if not hasattr(rows, "column_names"):  # a frame of pandas
+            rows = arrow.Table.from_pandas(rows, preserve_index=False)
         content = io.BytesIO()
-        parquet.write_table(drawn, content)
+        parquet.write_table(rows, content)
         return content.getvalue()
-    kinds = zip(column_names(drawn), estimator.schema.kinds(0), strict=True)
+    kinds = zip(column_names(rows), estimator.schema.kinds(0), strict=True)
     columns = {
-        name: _texts(column_values(drawn, place), kind) for place, (name, kind) in enumerate(kinds)
+        name: _texts(column_values(rows, place), kind) for place, (name, kind) in enumerate(kinds)
     }
     if ending == ".npz":
         return arrays(**{name: np.array(texts) for name, texts in columns.items()})

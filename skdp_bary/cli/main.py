@@ -90,9 +90,11 @@ def _flag(text):
     return {"action": "store_true", "help": text}
 
 
-def _out(forms, what="the release"):
+def _out(forms):
     return {
-        "--out": _named("FILE", f"where {what} goes: {forms}"),
+        "--out": _named(
+            "FILE", f"where the release goes: {forms}; may be given again", action="append"
+        ),
         "--overwrite": _flag("replace a file that is there already"),
     }
 
@@ -217,7 +219,8 @@ def _parser():
     written = {
         "table": _named("TABLE", "a file ending in .csv, .csv.gz or .parquet"),
         **_KEEP,
-        **_out("a .yaml file; printed without", "the schema"),
+        **_out(""),
+        "--out": _named("FILE", "where the schema goes: a .yaml file; printed without"),
     }
     _add(commands, "schema", PAGES["schema"], "run_schema", {None: written})
     return parser

@@ -10,7 +10,7 @@ import secrets
 import shlex
 import sys
 import tempfile
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -66,50 +66,56 @@ def offer(estimator, table, given, limits, said, write=None, endings=()):
         return 0 if quote.fits else REFUSED
     accountant.check(estimator.privacy_plan(n_features), who=type(estimator).__name__, unit=unit)
     terms = {"unit": unit, "note": given.note}
-    # all that could be in the way of the file is met before the charge
-    with nullcontext() if write is None else PromisedFile(given.out, given.overwrite) as file:
+    # all that could be in the way of the files is met before the charge
+    with ExitStack() as files:
+        outs = [] if write is None else given.out
+        promised = [files.enter_context(PromisedFile(out, given.overwrite)) for out in outs]
         if given.groups is None:
             estimator.fit(table.chunks, **terms)
         else:
             X, y, groups = table.whole()
             estimator.fit(X, y, groups=groups, **terms)
         with uninterrupted():
-            whole = file is None or _deliver(file, write, estimator, given)
+            delivered = [_deliver(file, write, estimator, given) for file in promised]
+    whole = all(delivered)
     _tell([said(estimator, given)] if whole else [], accountant, given)
     return 0 if whole else KEPT
 
 
 def _check_out(given, endings):
-    """Raise unless the release can have the form and the name that are asked for."""
+    """Raise unless the release can have the forms and the names that are asked for."""
     if given.out is None:
         if given.dry_run:
             return
         raise ValueError("--out must name the file of the release, as in --out release.csv.")
-    ending = Path(given.out).suffix
-    if ending not in endings:
-        raise ValueError(f"--out must end in {' or '.join(endings)}, got {given.out!r}.")
-    if ending == ".geojson" and len(given.columns) != 2:
-        raise ValueError(
-            f"--out {given.out}: GeoJSON needs two columns (longitude, latitude), got "
-            f"{list(given.columns)}."
-        )
-    if ending == ".parquet":
-        import_optional("pyarrow.parquet", "cli", "skdp-bary --out rows.parquet")
-    if ending == ".png":
-        import_optional("matplotlib.backends.backend_agg", "plot", _PICTURE)
-    check_target(given.out, given.overwrite)
-    for read in (given.table, given.ledger, getattr(given, "schema", None)):
-        there = read is not None and Path(given.out).exists() and Path(read).exists()
-        if there and os.path.samefile(given.out, read):
+    if len({Path(out).resolve() for out in given.out}) < len(given.out):
+        raise ValueError(f"--out must name different files, got {' and '.join(given.out)}.")
+    for out in given.out:
+        ending = Path(out).suffix
+        if ending not in endings:
+            raise ValueError(f"--out must end in {' or '.join(endings)}, got {out!r}.")
+        if ending == ".geojson" and len(given.columns) != 2:
             raise ValueError(
-                f"--out {given.out} is {read}, which would be replaced. Name another file."
+                f"--out {out}: GeoJSON needs two columns (longitude, latitude), got "
+                f"{list(given.columns)}."
             )
+        if ending == ".parquet":
+            import_optional("pyarrow.parquet", "cli", "skdp-bary --out rows.parquet")
+        if ending == ".png":
+            import_optional("matplotlib.backends.backend_agg", "plot", _PICTURE)
+        check_target(out, given.overwrite)
+        for read in (given.table, given.ledger, getattr(given, "schema", None)):
+            there = read is not None and Path(out).exists() and Path(read).exists()
+            if there and os.path.samefile(out, read):
+                raise ValueError(
+                    f"--out {out} is {read}, which would be replaced. Name another file."
+                )
 
 
 def _deliver(file, write, estimator, given):
     """Write the release, as arrays if the form asked for fails; return whether all went well."""
     try:
-        content, ending = write(estimator, given, Path(given.out).suffix), None
+        content, ending = write(estimator, given, file.suffix), None
     except Exception as error:
         say(f"skdp-bary: {type(error).__name__}: {error}", sys.stderr)
         content, ending = write(estimator, given, ".npz"), ".npz"
@@ -217,6 +223,7 @@ class PromisedFile:
     def __init__(self, path, overwrite):
         self._path = path
         self._target = Path(path).resolve()
+        self.suffix = Path(path).suffix
         self._overwrite = overwrite
         check_target(path, overwrite)
         self._draft = self._beside(f"{self._target.suffix}.unfinished")
@@ -389,9 +396,16 @@ def points(estimator, given, ending):
     return _csv(points, weights, name, given.columns)
 
 
+def drawn(estimator, given):
+    """Return drawn rows, the same for every file."""
+    if not hasattr(given, "drawn"):
+        given.drawn = estimator.sample(given.rows)
+    return given.drawn
+
+
 def synthetic(estimator, given, ending):
     """Return drawn rows and labels as the content of a file, without --label no labels."""
-    X, labels = estimator.sample(given.rows)
+    X, labels = drawn(estimator, given)
     if ending == ".npz":
         return arrays(rows=X, labels=labels.astype(str), columns=np.array(given.columns))
     rows = [[f"{x:.10g}" for x in row] for row in X.tolist()]

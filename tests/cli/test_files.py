@@ -99,6 +99,23 @@ def test_what_cannot_be_written_costs_nothing(folder, capsys, command, options, 
     assert n_charged() == 0 and not left_behind(folder)
 
 
+def test_one_charge_gives_several_files(folder, capsys):
+    """A second form was a second charge."""
+    outs = [word for ending in ENDINGS for word in ("--out", f"m.{ending}")]
+    assert release("heatmap", *PLACES, "--resolution", "16", *outs) == 0 and n_charged() == 1
+    assert "wrote m.csv and m.npz and m.geojson and m.png; persons" in capsys.readouterr().out
+    for ending in ENDINGS:
+        check_content(f"m.{ending}")
+    assert release("heatmap", *PLACES, "--out", "n.csv", "--out", "./n.csv") == 2
+    assert release("heatmap", *PLACES, "--out", "n.csv", "--out", "n.txt") == 2
+    assert "must end in" in capsys.readouterr().err and n_charged() == 1
+    Path("s.yaml").write_text("columns:\n  x: {kind: number, low: 0, high: 1}\n")
+    outs = ["--delta", "0", "--out", "t.csv", "--out", "t.npz"]
+    assert release("table", "rows.csv", "--schema", "s.yaml", *outs) == 0 and n_charged() == 2
+    drawn = np.loadtxt("t.csv", delimiter=",", skiprows=1)
+    assert np.array_equal(drawn, np.load("t.npz")["x"].astype(float))
+
+
 @pytest.mark.parametrize("command", ["heatmap", "kmeans"])
 def test_a_picture_without_what_draws_it_costs_nothing(folder, capsys, monkeypatch, command):
     for name in ("matplotlib", "matplotlib.figure", "matplotlib.backends.backend_agg"):

@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from hashlib import blake2b
 from pickle import UnpicklingError
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn import get_config
@@ -46,6 +47,9 @@ def called_by_a_search():
     return next(_searches(), None) is not None
 
 
+_TOLD = WeakKeyDictionary()  # of what runs the fits of a search, and the search: texts it said
+
+
 @dataclass(frozen=True)
 class SearchCall:
     """A search or a cross-validation that is among the callers.
@@ -73,6 +77,17 @@ class SearchCall:
     cv: object
     jobs: object
     depth: int
+
+    def is_news(self, text):
+        """Whether no fit of the call has said a text, nor any before the last one of a search."""
+        own = None if self.folds else self.fitted
+        source = own if self.jobs is None else self.jobs
+        told = set() if source is None else _TOLD.setdefault(source, set())
+        if own is not None:
+            _TOLD[own] = told
+        is_news = text not in told
+        told.add(text)
+        return is_news
 
 
 def search_among_callers(skipped=0):

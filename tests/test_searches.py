@@ -43,12 +43,12 @@ def chain(**settings):
     return make_pipeline(DomainScaler((0, 1)), measure(**settings))
 
 
-def said(call):
-    """What is said of searches while something runs; it points to who called them."""
+def said(call, words="without an accountant"):
+    """Warnings with some words while something runs; they point to who called it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    found = [w for w in caught if "without an accountant" in str(w.message)]
+    found = [w for w in caught if words in str(w.message)]
     assert all((w.category, w.filename) == (PrivacyWarning, __file__) for w in found)
     return [str(warning.message) for warning in found]
 
@@ -100,6 +100,14 @@ def test_the_price_of_all_fits_is_said_once_before_the_first(call, sum_):
     assert "public or generated rows" in told[0]
 
 
+def test_what_all_fits_of_a_search_say_is_said_once():
+    search = GridSearchCV(PrivateMeasure(n_hint=60), {"depth": [1, 2]}, cv=3)
+    for call in (lambda: search.fit(X), lambda: search.fit(X), folds(PrivateMeasure(), cv=3)):
+        told = said(call, "share of the budget is spent on estimating bounds")
+        assert len(told) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Parts of bounds")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_searches_that_an_accountant_adds_up_are_silent(tmp_path, n_jobs):
     budget = BudgetAccountant(100.0, ledger=tmp_path / "budget.db")

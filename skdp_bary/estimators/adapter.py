@@ -319,6 +319,14 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         self._check_parameters()
         return self._method().shares(self)
 
+    def _bounds_in_words(self):
+        if self.bounds is None:
+            return "not needed: what is released is clipped by norms of the public source"
+        return super()._bounds_in_words()
+
+    def _noise_of(self, n_features, persons):
+        return self._method().noise(self, self.privacy_plan(n_features), n_features, persons)
+
     def _rehearsal_key(self, *public):
         return object()  # a rehearsal follows from the public source as well
 
@@ -348,3 +356,4 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         self.source_model_ = RowClassifier(source.features, source.head, source.classes)
         self.model_ = RowClassifier(source.features, adapted.head, source.classes)
         self.target_frequencies_ = adapted.frequencies
+        self._warn_of_noise(len(source.axes), facts.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -367,22 +368,13 @@ class PrivateWassersteinBarycenter(
         warned = warn_of_few_persons(facts, self.epsilon)
         warn_of_border(points, weights, facts, self.epsilon, self.bounds)
         width = np.ptp(self.support_, axis=0).max()
+        if not warned:
+            self._warn_of_noise(facts.n_features, facts.size)
         if self.n_atoms > 1 and width <= _NO_WIDTH * facts.domain.radius and not warned:
             warn(_ONE_PLACE, stacklevel=4)
 
-    def privacy_advice(self, n_features: int) -> str:
-        """Whether noise will drown the people, by public facts, for the quote of a budget.
-
-        Parameters
-        ----------
-        n_features : int
-
-        Returns
-        -------
-        advice : str
-        """
-        few = super().privacy_advice(n_features)
-        return few or advise(self._method_setting(n_features))
+    def _noise_of(self, n_features, persons):
+        return advise(replace(self._method_setting(n_features), n_hint=persons))
 
     def _weights_of_classes(self, n_classes):
         if self.class_weights is None:

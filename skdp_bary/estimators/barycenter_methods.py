@@ -23,7 +23,7 @@ from .clustering_high import HighMethod, mean_about, rows_reach, shortened
 from .facts import number_of_classes
 from .noisy_means import pyramid_tuning
 from .noisy_trees import Pyramid, cell_support, is_box, pyramid_shares, suits_pyramid
-from .notices import cheapest, projections, proposed_delta, rounded_up
+from .notices import cheapest, parts_in_words, projections, proposed_delta, rounded_up
 
 # Ways to release enough about k distributions to compute their barycenter.
 
@@ -249,19 +249,18 @@ def signal_level(setting):
 
 
 def advise(setting):
-    """Return what public facts say about the noise of a barycenter in many features, or nothing."""
+    """Return what public facts say about the noise of a barycenter, and whether it drowns it."""
     if setting.n_features < TUNED.many_features:
-        return ""
-    if setting.n_hint is None:
-        return "Give n_hint, the public number of persons, to see whether noise drowns them."
+        each = setting.n_hint / number_of_classes(setting.classes)
+        return parts_in_words(setting, each, setting.n_features)
     level, width = signal_level(setting), setting.n_features
     text = f"n_hint is {level:.2g} times the persons that {width} features need at this noise"
     if level >= 1.0:
-        return f"{text}."
+        return f"{text}.", False
     more = rounded_up(setting.n_hint / level)
     remedy = cheapest(_remedies(setting), lambda reached: reached >= 1.0, more)
     worst = "the barycenter can be mostly noise, and no better than one private mean"
-    return f"{text}: {worst}. {remedy}"
+    return f"{text}: {worst}. {remedy}", True
 
 
 def _remedies(setting):
@@ -269,9 +268,8 @@ def _remedies(setting):
     if setting.delta == 0:
         delta = proposed_delta(setting.delta)
         yield f"delta={delta:g}", signal_level(replace(setting, delta=delta))
-    for width in projections(setting.n_features):
-        reached = signal_level(replace(setting, n_features=width))
-        yield f"JLTransformer(n_components={width}) before it, with its output_bounds_", reached
+    for width, words in projections(setting.n_features):
+        yield words, signal_level(replace(setting, n_features=width))
 
 
 def ask_trees(tree_method, facts, domain, n_atoms, components=None):

@@ -45,6 +45,7 @@ from ..rows.persons import coarser_units
 from ..values import read_rows, warn_of_ids, warn_of_unread_groups, warn_of_unread_ids
 from .facts import DOMAIN_SHARES, SIZE_SHARES, buy_domain, buy_size, number_of_classes
 from .notices import (
+    UNKNOWN_SIZE,
     DrawsItself,
     GuaranteeRepr,
     KnowsSearches,
@@ -315,7 +316,17 @@ path, of shape (n_rows, n_features)
 
     def _noise_in_words(self, n_features):
         """Return how much noise the release will have, where that follows from public facts."""
-        return ""
+        return UNKNOWN_SIZE if self.n_hint is None else self._noise_of(n_features, self.n_hint)[0]
+
+    def _noise_of(self, n_features, persons):
+        """Return how much noise a release about so many people has, and whether it drowns it."""
+        return "", False
+
+    def _warn_of_noise(self, n_features, persons):
+        """Warn after a fit whose noise drowns a release about so many people."""
+        told, drowned = self._noise_of(n_features, persons)
+        if drowned:
+            warn(told, stacklevel=5)
 
     @abstractmethod
     def _shares(self, n_features):
@@ -454,7 +465,7 @@ path, of shape (n_rows, n_features)
         bought = "scale" in self._bought_shares()
         for doubt in (seeded and _SEEDED, *doubts, bought and _BOUGHT):
             if doubt:
-                warnings.warn(doubt, PrivacyWarning, stacklevel=3)
+                warn(doubt, stacklevel=3)
 
     def _rehearse(self, plan, facts):
         """Fit an empty dataset from the first query to the last attribute, and raise its errors.

@@ -24,7 +24,7 @@ from ..values import read_points, read_rows
 from .base import BasePrivateEstimator
 from .comparison import TUNED, SampleComparison, compare_distances
 from .noisy_means import positive_part
-from .notices import UNKNOWN_SIZE, rounded_up
+from .notices import rounded_up
 
 # PrivateDriftSketch: a release that can be compared with others at any later time.
 
@@ -131,18 +131,17 @@ class PrivateDriftSketch(BasePrivateEstimator):
         super().__init__(epsilon, delta, bounds, n_hint, neighbors, accountant, random_state)
         self.verbose = verbose
 
-    def _noise_in_words(self, n_features):
-        if self.n_hint is None:
-            return UNKNOWN_SIZE
+    def _noise_of(self, n_features, persons):
         plan, any_box = self.privacy_plan(n_features), check_domain((-1.0, 1.0), n_features)
         moments = _question(any_box, 1, plan.relation != ADD_REMOVE).query
         mechanism = plan.steps[-1].mechanism
         scales = mechanism.scales(moments.sensitivity(plan.relation), moments.weights())
-        noise = mechanism.standard_deviation(scales[1]) * moments.step / self.n_hint
-        return (
+        noise = mechanism.standard_deviation(scales[1]) * moments.step / persons
+        text = (
             f"A mean of waves gets noise of standard deviation about {noise:.2g}; above "
             f"{_NOISY_MEAN:g} hardly any difference is told."
         )
+        return text, noise > _NOISY_MEAN
 
     def test(
         self,

@@ -249,39 +249,24 @@ class PrivateGenerator(BasePrivateEstimator):
             X = self.domain_.clip(low + width * images)
         return as_dataframe(self, X) if as_frame else X, self.classes_[codes]
 
-    def privacy_advice(self, n_features: int) -> str:
-        """Noise level of a class, by public facts, for the quote of a budget.
-
-        Parameters
-        ----------
-        n_features : int
-
-        Returns
-        -------
-        advice : str
-        """
-        if self.n_hint is None:
-            return (
-                "Give n_hint, the public number of persons, to see how much noise there would be."
-            )
-        persons = self.n_hint / number_of_classes(self.classes)
+    def _noise_of(self, n_features, persons):
+        each = persons / number_of_classes(self.classes)
         mu = gaussian_mu(self.epsilon, self.delta)
-        moved = _MEAN_NOISE * math.sqrt(n_features) / (mu * persons)
+        moved = _MEAN_NOISE * math.sqrt(n_features) / (mu * each)
         table = ""
         if self.image_shape is None and n_features >= _WIDE:
             table = " For tables, with columns that stand for categories, PrivateTable is better."
         text = (
-            f"Noise moves the mean of a class of {persons:.0f} persons by about {moved:.2g} of the "
+            f"Noise moves the mean of a class of {each:.0f} persons by about {moved:.2g} of the "
             "radius of the domain. "
         )
         if moved <= _NOISY:
-            return text + f"Up to {_NOISY} classes are mostly signal.{table}"
-        narrower = "JLTransformer(n_components={}) before it, with its output_bounds_".format
-        widths = projections(n_features)
-        remedies = [(narrower(width), moved * math.sqrt(width / n_features)) for width in widths]
-        more = rounded_up(self.n_hint * moved / _NOISY)
+            return text + f"Up to {_NOISY} classes are mostly signal.{table}", False
+        ways = projections(n_features)
+        remedies = [(words, moved * math.sqrt(width / n_features)) for width, words in ways]
+        more = rounded_up(persons * moved / _NOISY)
         found = cheapest(remedies, lambda reached: reached <= _NOISY, more)
-        return text + f"Above {_NOISY} classes can be mostly noise. {found}{table}"
+        return text + f"Above {_NOISY} classes can be mostly noise. {found}{table}", True
 
     @property
     def covariances_(self) -> np.ndarray:

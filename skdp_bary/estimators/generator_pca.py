@@ -22,7 +22,7 @@ from ..values import rows_of_width
 from .base import BasePrivateEstimator
 from .generator_mixture import TUNED
 from .generator_queries import GeneratorSetting, class_moments, noise_edge, pooled_scatter, shares
-from .notices import UNKNOWN_SIZE, more_of
+from .notices import more_of
 
 _NOISY = 0.15  # share of the variance of an axis that noise hides, from which few rows show any
 _STANDS_OUT = 1.1  # times the largest eigenvalue of the noise, from which an axis is one of rows
@@ -206,19 +206,17 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
     def _setting(self, n_features):
         return GeneratorSetting(n_features, 1, None, 0.0, 1, covariance_type="tied")
 
-    def _noise_in_words(self, n_features):
-        if self.n_hint is None:
-            return UNKNOWN_SIZE
+    def _noise_of(self, n_features, persons):
         plan = self.privacy_plan(n_features)
-        share = noise_edge(plan.steps[-1].mechanism, plan.relation, n_features) / self.n_hint
+        share = noise_edge(plan.steps[-1].mechanism, plan.relation, n_features) / persons
         text = (
             f"Axes that hold less than {share:.2g} of the variance are random directions, and "
             "more with bounds wider than the rows."
         )
         if share <= _NOISY:
-            return text
-        more = more_of(self, self.n_hint, share / _NOISY)
-        return f"{text} Above {_NOISY} most axes are noise. {more}, or fewer features."
+            return text, False
+        more = more_of(self, persons, share / _NOISY)
+        return f"{text} Above {_NOISY} most axes are noise. {more}, or fewer features.", True
 
     @about_clipped_rows
     def _questions(self, facts):

@@ -357,20 +357,9 @@ class PrivateKMeans(
             remedy = cheapest(tries, lambda level: level <= NOISY, more)
         return NoiseLevel(current, *levels, most, delta, remedy)
 
-    def privacy_advice(self, n_features: int) -> str:
-        """Text of ``noise_level`` for the quote of a budget.
-
-        Parameters
-        ----------
-        n_features : int
-
-        Returns
-        -------
-        advice : str
-        """
-        if self.n_hint is None:
-            return "Pass n_hint, a public number of people, to see how much noise there would be."
-        return str(self.noise_level(n_features))
+    def _noise_of(self, n_features, persons):
+        level = self.noise_level(n_features, persons)
+        return str(level), level.current > NOISY
 
     def __getattr__(self, name):
         """Say of what KMeans has and a private release must not have why it is not there."""
@@ -488,8 +477,7 @@ def _remedies(bare, n_features, n_rows, most, gaussian):
     if not isinstance(bare.init, str):
         return  # public centers are of so many features and clusters
     projected = _changed(bare, bounds=(-1, 1))
-    for width in projections(n_features):
-        words = f"JLTransformer(n_components={width}) before it, with its output_bounds_"
+    for width, words in projections(n_features):
         yield words, _level(projected, width, n_rows)
     if most >= 1:
         yield f"n_clusters={most}", _level(_changed(bare, n_clusters=most), n_features, n_rows)

@@ -28,7 +28,7 @@ from .noisy_trees import (
     pyramid_shares,
     suits_pyramid,
 )
-from .notices import as_dataframe, check_samples, warn_of_border
+from .notices import as_dataframe, check_samples, parts_in_words, warn_of_border
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
 AUTO, HAAR, PYRAMID = "auto", "haar", "pyramid"
@@ -288,3 +288,7 @@ class PrivateMeasure(BasePrivateEstimator):
         self.weights_ = self.cells_.mass
         self.weights_ /= self.weights_.sum()
         warn_of_border(self.support_, self.weights_, facts, self.epsilon, self.bounds)
+        self._warn_of_noise(facts.n_features, facts.size)
+
+    def _noise_of(self, n_features, persons):
+        return parts_in_words(self, persons, n_features)

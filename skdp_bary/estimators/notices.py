@@ -385,10 +385,41 @@ def more_of(setting, persons, factor):
     return f"It needs epsilon={needed:.2g} or {rounded_up(factor * persons)}"
 
 
+_COARSE_PARTS = 0.4  # of a side, from where a measure is nearer to even rows than to its own
+
+
+def parts_in_words(setting, persons, n_features):
+    """Return how narrow parts of bounds can be told from noise, and whether they are too wide.
+
+    Cells of a tree are told down to about as many as people times epsilon.
+
+    Parameters
+    ----------
+    setting : object
+        Its `epsilon` and `delta` are those of the fit.
+    persons : float
+    n_features : int
+    """
+    delta = setting.delta
+    amount = gaussian_mu(setting.epsilon, delta) if delta > 0 else setting.epsilon
+
+    def part(width):
+        return min(persons * amount, 1e300) ** (-1.0 / width)
+
+    told = f"Parts of bounds narrower than {part(n_features):.2g} of a side drown in noise"
+    if part(n_features) <= _COARSE_PARTS:
+        return f"{told}.", False
+    remedies = [(words, part(width)) for width, words in projections(n_features)]
+    more = rounded_up(_COARSE_PARTS**-n_features / amount)
+    best = cheapest(remedies, lambda reached: reached <= _COARSE_PARTS, more)
+    return f"{told}; above {_COARSE_PARTS} most of the release is noise. {best}", True
+
+
 def projections(n_features):
-    """Return numbers of features that rows could be projected to, the largest first."""
+    """Return numbers of features that rows could be projected to, the largest first, and how."""
     top = math.ceil(math.log2(max(n_features, 2)))
-    return [2**k for k in range(top - 1, 1, -1)]
+    words = "JLTransformer(n_components={}) before it, with its output_bounds_".format
+    return [(2**k, words(2**k)) for k in range(top - 1, 1, -1)]
 
 
 def rounded_up(persons):
@@ -429,7 +460,6 @@ def as_dataframe(estimator, X):
 
 # What searches and cross-validations of scikit-learn cost, whose fits have no budget together.
 
-_TOLD = weakref.WeakSet()  # of every search, what runs its fits
 _LEAKS_TOLD = weakref.WeakSet()  # searches whose pipelines were said to leak
 _CLONING = ContextVar("skdp_bary_cloning", default=False)
 _PRICE = (
@@ -463,9 +493,8 @@ class KnowsSearches:
 def _warn_of_search(estimator):
     """Say once of a search, before its first fit, what its fits cost together."""
     search = search_among_callers()
-    if search is None or search.jobs is None or search.jobs in _TOLD:
+    if search is None or search.jobs is None or not search.is_news(_PRICE):
         return
-    _TOLD.add(search.jobs)
     try:
         fits, *amounts = _folds_of(search) * _cost(search.fitted)
         epsilon, delta = (in_digits(float(amount)) for amount in amounts)

@@ -18,10 +18,9 @@ from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.spending import SharedBudget
 from ..queries.classes import ColumnHistograms
 from ..queries.maps import InCells, about_clipped_rows
-from ..rows.opening import warn
 from ..values import rows_of_width
 from .base import BasePrivateEstimator
-from .notices import UNKNOWN_SIZE, more_of
+from .notices import more_of
 
 
 class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateEstimator):
@@ -198,21 +197,11 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
         (self.mean_, self.scale_), self.total_ = result
         reach = np.full(facts.n_features, float(self.clip))
         self.output_bounds_ = Box(-reach, reach)
-        persons = min(facts.size or np.inf, self.total_)
-        told, is_noisy = self._told(
-            facts.mechanisms["spread"], facts.relation, facts.n_features, persons
-        )
-        if is_noisy:
-            warn(told, stacklevel=4)
+        self._warn_of_noise(facts.n_features, min(facts.size or np.inf, self.total_))
 
-    def _noise_in_words(self, n_features):
-        if self.n_hint is None:
-            return UNKNOWN_SIZE
+    def _noise_of(self, n_features, persons):
         plan = self.privacy_plan(n_features)
-        return self._told(plan.steps[-1].mechanism, plan.relation, n_features, self.n_hint)[0]
-
-    def _told(self, mechanism, relation, n_features, persons):
-        """Return the noise of the last step in words, and whether it is too much."""
+        relation, mechanism = plan.relation, plan.steps[-1].mechanism
         query = ColumnHistograms((1,) * n_features, mass_public=relation != ADD_REMOVE)
         scales = mechanism.scales(query.sensitivity(relation), query.weights())
         noise, most = mechanism.standard_deviation(scales[1]) / persons, TUNED.noisy

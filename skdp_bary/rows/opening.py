@@ -8,6 +8,7 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 
+from .._sklearn import search_among_callers
 from ..exceptions import PrivacyWarning
 from ..privacy.entries import ROWS, UNNAMED, check_unit
 from ..values import column_names, with_width
@@ -163,7 +164,7 @@ _HEARD = ContextVar("skdp_bary_heard", default=True)
 
 
 def warn(text: str, stacklevel: int = 1) -> None:
-    """Issue a PrivacyWarning about a release.
+    """Issue a PrivacyWarning about a fit, once for all fits of a search of scikit-learn.
 
     A rehearsal of a fit releases noise that describes no rows, so it reports nothing.
 
@@ -173,7 +174,10 @@ def warn(text: str, stacklevel: int = 1) -> None:
     stacklevel : int, default=1
         As of :func:`warnings.warn`.
     """
-    if _HEARD.get():
+    search = search_among_callers() if _HEARD.get() else None
+    if search is not None:
+        stacklevel = search.depth - 1
+    if search.is_news(text) if search else _HEARD.get():
         warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
 
 

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from skdp_bary import BudgetAccountant, PrivateKMeans, PrivatePCA, PrivateStandardScaler
+import skdp_bary
+from skdp_bary import (
+    BudgetAccountant,
+    PrivateDomainAdapter,
+    PrivateKMeans,
+    PrivateMeasure,
+    PrivatePCA,
+    PrivateStandardScaler,
+    PrivateWassersteinBarycenter,
+)
 from tests.cases import every
 from tests.world import home
 
@@ -80,6 +89,34 @@ def test_noise_of_a_cell_is_what_is_drawn(delta, monkeypatch):
     scaler.fit(np.zeros((1000, 4)))
     said = re.search(r"cell is ([\d.]+)", scaler.privacy_advice(4))[1]
     assert float(said) == pytest.approx(drawn[-1] / 1000, rel=0.05)
+
+
+def test_every_estimator_says_how_much_noise_there_is():
+    for name in skdp_bary.__all__:
+        kind, given = getattr(skdp_bary, name), {"n_hint": 1000, "bounds": (0, 1)}
+        if name.startswith("Private") and hasattr(kind, "_noise_of") and name != "PrivateTable":
+            estimator = kind(**{"n_clusters": 3} | given if name == "PrivateKMeans" else given)
+            assert re.search(r"\d\.\d|\de", estimator.privacy_advice(2)), name
+
+
+@every("method", ["self_training", "moments"])
+@every("views", [None, lambda rows, draws: rows])
+def test_adapters_say_when_noise_hides_all_moves(method, views):
+    def advice(n_hint):
+        return PrivateDomainAdapter(views=views, method=method, n_hint=n_hint).privacy_advice(10)
+
+    assert re.search(r"adapting can harm|stays about as it was", advice(100))
+    assert not re.search(r"adapting can harm|stays about as it was", advice(30_000))
+    assert PrivateDomainAdapter()._bounds_in_words().startswith("not needed")
+    assert "every feature" in PrivateDomainAdapter(bounds=(0, 1))._bounds_in_words()
+
+
+def test_measures_say_when_parts_are_too_wide():
+    X = np.random.default_rng(0).random((300, 8))
+    for kind in (PrivateMeasure, PrivateWassersteinBarycenter):
+        assert "noise" in told_by(kind(epsilon=0.5, bounds=(0, 1), n_hint=300).fit, X)
+        assert "noise" not in told_by(kind(epsilon=9.0, bounds=(0, 1), n_hint=300).fit, X[:, :2])
+    assert "most of the release is noise" in PrivateMeasure(n_hint=300).privacy_advice(8)
 
 
 def test_hidden_share_of_the_variance_is_what_is_drawn():

@@ -27,7 +27,7 @@ from skdp_bary.schema import Category, Integer, Schema
 
 
 def measure(budget, epsilon=0.25, **settings):
-    return PrivateMeasure(epsilon, bounds=(0, 1), n_hint=30, accountant=budget, **settings)
+    return PrivateMeasure(epsilon, bounds=(0, 1), n_hint=300, accountant=budget, **settings)
 
 
 @pytest.mark.filterwarnings("ignore:Noise level")

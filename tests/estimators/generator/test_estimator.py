@@ -165,7 +165,7 @@ def test_advice_says_when_classes_are_too_small():
     def advice(**settings):
         return make(**({"epsilon": 1.0} | settings)).privacy_advice(30)
 
-    assert "Give n_hint" in advice(n_hint=None)
+    assert "Pass n_hint" in advice(n_hint=None)
     assert "can be mostly noise" in advice(n_hint=300)
     assert "mostly signal" in advice(n_hint=30_000)
     assert "class of 15000 persons" in advice(n_hint=30_000)

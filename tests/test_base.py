@@ -76,7 +76,8 @@ def test_the_reference_points_at_no_private_module():
             assert inspect.isclass(getattr(import_module(module), name)), target
             continue
         assert module.count(".") <= 1, target
-        assert name in import_module(module).__all__, target
+        public = import_module(module)  # without torch, "import *" leaves out what needs it
+        assert name in {*public.__all__, *getattr(public, "_HOMES", ())}, target
 
 
 def _listed_on(page):

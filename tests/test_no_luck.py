@@ -66,6 +66,7 @@ PROCESSES = {
     "test_ledger_crash.py": NO_FIT,
     "test_ledger_together.py": NO_FIT,
     "test_opening.py": NO_FIT,
+    "test_optional.py": NO_FIT,
     "test_postgres_faults.py": NO_FIT,
     "test_sampler.py": "the one that draws is marked as unseeded",
     "test_deployment.py": "maps and a ledger are there, whatever the maps show",

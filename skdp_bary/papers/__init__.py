@@ -1,6 +1,8 @@
 """Published methods, each in one file that cites its source and says what is wrong with it."""
 
+from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,6 +74,12 @@ __all__ = [
     "simulate_shuffle",
 ]
 
+_found = None
+with suppress(ImportError, ValueError):
+    _found = find_spec("torch")
+if _found is None:  # "import *" asks for every name; these raise where they are used
+    __all__ = [name for name in __all__ if _HOMES[name] not in _WITH_TORCH]
+
 
 def __getattr__(name):
     if name not in _HOMES:
@@ -84,4 +92,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(__all__)
+    return sorted(_HOMES)

@@ -179,7 +179,8 @@ def at_most(accountant, limit):
     """Return a budget that spends no more than this in a period; its delta is limited in all."""
     epsilon, _, period = limit.partition("/")
     try:
-        policy = SpendingPolicy(float(epsilon), accountant.delta, period)
+        number = float(epsilon.encode("ascii"))  # of text float reads the digits of all scripts
+        policy = SpendingPolicy(number, accountant.delta, period)
     except ValueError:
         raise ValueError(
             "--at-most must be a positive epsilon per day, month, quarter or year, got "

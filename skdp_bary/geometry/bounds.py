@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..exceptions import shown
-from .domains import Box, Domain, check_vector, is_pair
+from .domains import NARROWEST, Box, Domain, check_vector, is_pair
 
 _FARTHEST = 1e30  # of the rows of an estimator: fourth powers, times persons, are floats
-_NARROWEST = 1e-30
 _FINEST = 2.0**-32  # width relative to the coordinates: 2**20 floats lie across
 _SHOWN = 6  # features in words
 
@@ -79,7 +78,7 @@ def check_domain(bounds: Bounds, n_features: int, names: list[str] | None = None
         raise ValueError(
             f"bounds must hold numbers up to {_FARTHEST}, got {far.max()}: scale the rows first."
         )
-    least = np.maximum(far * _FINEST, _NARROWEST)
+    least = np.maximum(far * _FINEST, NARROWEST)
     narrow = ~(high - low >= least)
     if narrow.any():
         j = int(narrow.argmax())

@@ -28,6 +28,7 @@ from .rowwise import (
 
 LARGEST = 1e100  # keeps x - center finite for every finite row, and squared widths in range
 SMALLEST = 1e-100
+NARROWEST = 1e-30  # of a fit: powers of distances must stay floats
 _REJECTION_ROUNDS = 200
 _NARROW = 8  # features; with so few it is faster to go column by column
 
@@ -330,8 +331,8 @@ def check_widths(low, high):
         )
     if not (high - low >= SMALLEST).all():
         raise ValueError(
-            f"bounds must be at least {SMALLEST} wide for every feature. Scale the rows first, for "
-            "example X * 1e6 with bounds * 1e6."
+            f"bounds must be at least {SMALLEST} wide for every feature, {NARROWEST} for a fit. "
+            "Scale the rows first, for example X * 1e100 with bounds * 1e100."
         )
 
 

@@ -51,7 +51,7 @@ def test_a_limit_per_period(ledger, tmp_path, capsys):
     assert "left of this year: epsilon=0.05, delta=1e-06" in told and "not within" not in told
     assert main(["budget", "show", ledger, "--at-most", "0.4/year"]) == 0
     assert "more than was left of the year, by epsilon=0.05, delta=0" in capsys.readouterr().out
-    for wrong in ("0.5", "year", "-1/year", "1/decade", "nan/day"):
+    for wrong in ("0.5", "year", "-1/year", "1/decade", "nan/day", "\uff11/year"):
         assert main([*asked, f"--at-most={wrong}"]) == 2
         assert "must be a positive epsilon per day, month" in capsys.readouterr().err
     assert main([*asked[:-2], "--at-most", "1/year"]) == 2

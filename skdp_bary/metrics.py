@@ -181,6 +181,7 @@ def _flow_cost(middles, difference):
 
     `middles` holds the places of the rows and those of the columns.
     """
+    # in the L1 distance mass can go from neighbor to neighbor, along edges both ways
     cells = np.arange(difference.size).reshape(difference.shape)
     steps = [np.diff(places) for places in middles]
     ends = [(cells[:-1], cells[1:]), (cells[:, :-1], cells[:, 1:])]

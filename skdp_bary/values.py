@@ -257,6 +257,7 @@ def as_numbers(X, name="X"):
         what = f"column {column!r} of {name}"
         values = _numbers_of_arrow(X.column(place), what) if is_arrow else column_values(X, place)
         columns.append(values if is_arrow else _numbers(values, what))
+    # a column of its own type at a time: a common type would round integers next to floats
     rows = np.empty((len(columns[0]), len(columns)))
     with np.errstate(over="ignore"):
         for place, values in enumerate(columns):

@@ -157,6 +157,7 @@ def gaussian_map(before, after):
     """
     before = _raised(before, TUNED.floor * float(np.mean(np.diag(before))))
     after = _raised(after, TUNED.floor * float(np.mean(np.diag(before))))
+    # A**-1/2 (A**1/2 B A**1/2)**1/2 A**-1/2 (Dowson and Landau 1982)
     values, vectors = linalg.eigh(before)
     root = (vectors * np.sqrt(values)) @ vectors.T
     inverse = (vectors / np.sqrt(values)) @ vectors.T

@@ -303,7 +303,17 @@ def _scaled_features(estimator, X, y, names):
             raw_features(mapped, X[:_PROBED], 1)
         except Exception as error:
             raise ValueError(f"{_VIEWS}. On rows of X_source it failed: {error}") from error
-    _require_rowwise(bare, X[:_PROBED])
+    few = X[:_PROBED]
+    for view in (0, 1) if bare.views is not None else (0,):
+        together, backwards = raw_features(bare, few, view), raw_features(bare, few[::-1], view)
+        alone = np.concatenate([raw_features(bare, few[i : i + 1], view) for i in range(len(few))])
+        scale = np.abs(alone).max() + 1e-300
+        for other in (together, backwards[::-1]):
+            if other.shape != alone.shape or not np.abs(other - alone).max() <= 1e-4 * scale:
+                raise ValueError(
+                    "row_map, views and estimator must treat every row by itself: a row of "
+                    "X_source has other features beside other rows. Pass what looks at one row."
+                )
     blocks = range(0, len(X), _BLOCK)
     raw = np.concatenate([raw_features(bare, X[b : b + _BLOCK]) for b in blocks])
     if not np.isfinite(raw).all():
@@ -349,21 +359,6 @@ def check_views_signature(views):
         signature.bind(None, None)
     except TypeError as error:
         raise ValueError(f"{_VIEWS}; got {views!r} ({error}).") from None
-
-
-def _require_rowwise(maps, X):
-    """Refuse maps that treat a row otherwise next to other rows, as far as source rows show it."""
-    for view in (0, 1) if maps.views is not None else (0,):
-        together = raw_features(maps, X, view)
-        alone = np.concatenate([raw_features(maps, X[i : i + 1], view) for i in range(len(X))])
-        backwards = raw_features(maps, X[::-1], view)[::-1]
-        scale = np.abs(alone).max() + 1e-300
-        for other in (together, backwards):
-            if other.shape != alone.shape or not np.abs(other - alone).max() <= 1e-4 * scale:
-                raise ValueError(
-                    "row_map, views and estimator must treat every row by itself: a row of "
-                    "X_source has other features beside other rows. Pass what looks at one row."
-                )
 
 
 # The tuned numbers of PrivateDomainAdapter, and what each of them trades.

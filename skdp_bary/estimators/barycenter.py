@@ -253,6 +253,7 @@ class PrivateWassersteinBarycenter(
             potentials = self.class_weights_ @ self.potentials_
         else:
             potentials = self.potentials_[encode_labels(y, self.classes_, len(X))]
+        # the power cell of an atom: where its cost less its potential is least (Aurenhammer 1987)
         return (row_distances(X, self.support_) ** self.p - potentials).argmin(axis=1)
 
     def map(self, X: ArrayLike, label: object = None) -> np.ndarray:
@@ -367,6 +368,7 @@ class PrivateWassersteinBarycenter(
         weights = np.concatenate([measure.weights for measure in self.private_measures_])
         warned = warn_of_few_persons(facts, self.epsilon)
         warn_of_border(points, weights, facts, self.epsilon, self.bounds)
+        # atoms in one place say nothing of what tells rows apart: noise has hidden it
         width = np.ptp(self.support_, axis=0).max()
         if not warned:
             self._warn_of_noise(facts.n_features, facts.size)

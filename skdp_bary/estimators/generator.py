@@ -319,6 +319,7 @@ class PrivateGenerator(BasePrivateEstimator):
         box = facts.domain
         if not self._counts_in_widths(box):
             return (yield from about_images(partial(Clipped, box), questions(setting, facts)))
+        # in widths of the box, so that noise of one size suits every feature
         unit = Box(np.zeros(facts.n_features), np.ones(facts.n_features))
         scaled = questions(setting, replace(facts, domain=unit))
         mixture, prior = yield from about_images(partial(InWidths, box), scaled)
@@ -403,6 +404,7 @@ def warped(rows, image_shape, reach, rng):
 
 def affine_maps(n, sides, reach, rng):
     """Return random matrices of shape (n, 2, 2) and shifts (n, 2), in pixels."""
+    # a turn of what was scaled along both axes and sheared
     angle, shear, tall, wide, down, right = rng.uniform(-1.0, 1.0, size=(6, n))
     angle = np.deg2rad(reach["turn"]) * angle
     cos, sin = np.cos(angle), np.sin(angle)
@@ -423,6 +425,7 @@ def read_along(images, matrices, shifts):
     low = np.floor(places).astype(np.int64)
     parts = (places - low)[..., None]
     padded = np.pad(images, ((0, 0), (1, 2), (1, 2), (0, 0)))
+    # a place is read off the four pixels around it; beyond the border there are zeros
     rows, (down, right) = np.arange(n)[:, None], low.transpose(1, 0, 2) + 1
     upper, lower = (
         padded[rows, y, right] * (1.0 - parts[:, 1]) + padded[rows, y, right + 1] * parts[:, 1]

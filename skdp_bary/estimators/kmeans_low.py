@@ -50,7 +50,14 @@ class LowMethod(KMeansMethod):
             if i:
                 estimates, spread = least_squares(parents, values, variances)
                 masses = nonnegative(parents, estimates)[-1]
-                cells = cells.cut(_cuts(facts, i, masses, spread[-1]))
+                scale = _scales(d)[i] * count_sd(facts, _name(i)) / math.sqrt(2.0)
+                scale = max(scale, masses.sum() / TUNED.most_cells)
+                halvings = np.rint(np.log2(np.maximum(masses / scale, 1.0)) / d).astype(np.int64)
+                halvings = np.minimum(halvings, TUNED.most_halvings[d - 1])
+                # at first: parts of a far cell of nothing but noise hide that it is empty
+                sds = sure_sds(len(masses), TUNED.false_cut) if i == 1 else 0.0
+                enough = max(TUNED.cut_sds, sds) * np.sqrt(spread[-1])
+                cells = cells.cut(np.where(masses > enough, halvings, 0))
                 parents.append(cells.parents)
             released = yield _name(i), DisjointCounts(NestedDivision(cells), facts.units)
             sd = max(released.noise_sd[0] / facts.units, _EXACT)
@@ -210,18 +217,6 @@ def _name(i):
 def _scales(d):
     """Mass that a cell of each pass should hold, by the number of dimensions."""
     return TUNED.line_scales if d == 1 else TUNED.look_scales
-
-
-def _cuts(facts, i, masses, spread):
-    """Number of times to halve the axes of each cell before pass `i`."""
-    d = facts.n_features
-    scale = _scales(d)[i] * count_sd(facts, _name(i)) / math.sqrt(2.0)
-    scale = max(scale, masses.sum() / TUNED.most_cells)
-    cuts = np.rint(np.log2(np.maximum(masses / scale, 1.0)) / d).astype(np.int64)
-    cuts = np.minimum(cuts, TUNED.most_halvings[d - 1])
-    # at first: parts of a far cell of nothing but noise hide that it is empty
-    sds = max(TUNED.cut_sds, sure_sds(len(masses), TUNED.false_cut) if i == 1 else 0.0)
-    return np.where(masses > sds * np.sqrt(spread), cuts, 0)
 
 
 def sure_sds(n_cells, wrong):

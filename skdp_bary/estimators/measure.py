@@ -190,6 +190,7 @@ class PrivateMeasure(BasePrivateEstimator):
         for level, rows, index in by_level(self.cells_.level[drawn], self.cells_.index[drawn]):
             places = self.tree_.positions(index, level)
             X[rows] = self.domain_.sample_in_cells(places, self.tree_.full_shape(level), rng)
+        # rows were drawn level by level, and come in any order
         X = rng.permutation(X)
         return as_dataframe(self, X) if as_frame else X
 
@@ -212,6 +213,7 @@ class PrivateMeasure(BasePrivateEstimator):
         leaf = self.tree_.leaf_index(X)
         mass = np.zeros(len(X))
         share = np.full(len(X), 1.0 / self.tree_.n_cells)
+        # cells are disjoint: at most one level has a cell that holds the row
         for level in np.unique(self.cells_.level):
             here = self.cells_.level == level
             ours = self.tree_.ancestor(leaf, level)

@@ -446,6 +446,8 @@ def _with_one_more(sums, costs):
     ``costs`` are those without it; a last cluster that starts at its end has no point.
     """
     last = len(costs) - 1
+    # both of shape (n_ends,); starts grow with the ends, as costs satisfy the quadrangle inequality
+    # (Groenlund and others 2017)
     least, first = np.full(last + 1, np.inf), np.zeros(last + 1, dtype=np.int64)
     step = 1 << last.bit_length()
     while step := step // 2:

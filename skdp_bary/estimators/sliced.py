@@ -455,9 +455,8 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return None if self.classes is None else named_classes(self.classes)
 
     def _shares(self, n_features):
-        direction_count(
-            self.directions, self.n_projections, n_features
-        )  # raises if they do not fit
+        # raises if the directions do not fit
+        direction_count(self.directions, self.n_projections, n_features)
         n_classes = number_of_classes(self.classes)
         most = min(_MOST_ENTRIES // n_features, _MOST_COUNTS // (n_classes * SliceLattice.n_levels))
         if (self.n_projections or 1) > most:

@@ -104,6 +104,7 @@ class SketchMethod(SlicedMethod):
         blocks = estimator.n_quantiles or block_count(persons, mechanism, lattice)
         classes = number_of_classes(estimator.classes)
         query = ProjectedQuantiles(lattice, None, classes, n_quantiles=blocks)
+        # a distance is a root of a mean over all quantiles, in which their noise averages out
         noise = _standard_deviation(query, plan) * lattice.step / persons
         return (
             f"A quantile gets noise of standard deviation about {noise:.2g}, a distance well above "
@@ -242,6 +243,8 @@ def mean_sketch(sketches, weights):
                 "others must have one domain with this estimator for a barycenter. Pass bounds the "
                 "same value in all fits."
             )
+    # on a line quantile functions are coordinates in which distances are Euclidean (Villani 2003,
+    # theorem 2.18), so barycenters are means
     quantiles = sum(w * s.quantiles for w, s in zip(weights, sketches, strict=True))
     variance = 0.0
     for i, sketch in enumerate(sketches):

@@ -65,6 +65,7 @@ def target_of(measured, places):
     places : list of int
         Of the columns next to the label.
     """
+    # bins of all columns stand one after another: column i holds starts[i] to starts[i + 1]
     found = measured.histograms
     n_cells = [np.bincount(measured.bins[place]) for place in places]
     starts = np.concatenate([[0], np.cumsum([len(n) for n in n_cells])]).astype(int)
@@ -99,6 +100,7 @@ def fit_mixture(target, n_components, max_iter, rng):
     labels[np.arange(n_components), own] += 1.0
     bins = np.log(target.prior[own])
     bins += TUNED.spread * rng.standard_normal(bins.shape)
+    # of shape (1, n_components), (n_components, n_classes) and (n_components, n_bins)
     parameters = [np.zeros((1, n_components)), labels, bins]
     descent, level = Adam(parameters), TUNED.penalty
     problem = Problem(target)

@@ -385,6 +385,7 @@ def report_of(columns, predicted, table, strays, drawn, held_out, rng):
     if held_out is not None:
         others = _near(held_out, columns, rng)
         closest["held out"] = float(np.median(_nearest(others, near[0])))
+        # where drawn rows repeat rows of the table, these lie nearer to them than others do
         scores = -np.r_[_nearest(near[0], near[1]), _nearest(others, near[1])]
         attack = float(roc_auc_score(np.arange(len(scores)) < len(near[0]), scores))
     marginals = _largest_first(distances)

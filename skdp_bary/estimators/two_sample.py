@@ -196,9 +196,8 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
             return UNKNOWN_SIZE
         mechanism = plan.steps[-1].mechanism
         # one of n people moves the distance by sqrt(2) / n; who changes the cohort, both means
-        moved = (
-            math.sqrt(2.0) / known * (2 if self._relation() == REPLACE_ANY and sides == 2 else 1)
-        )
+        n_means = 2 if self._relation() == REPLACE_ANY and sides == 2 else 1
+        moved = math.sqrt(2.0) / known * n_means
         noise = moved / mechanism.amount * (math.sqrt(2.0) if mechanism.is_pure else 1.0)
         return f"The distance, at most 1.41, gets noise of standard deviation about {noise:.2g}."
 

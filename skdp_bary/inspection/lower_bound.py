@@ -134,7 +134,14 @@ def epsilon_lower_bound(
         theirs.append(_as_vector(run(neighbor, rng)))
         if callback is not None:
             callback(done, n_runs)
-    outputs = _stack(ours + theirs)
+    vectors = ours + theirs
+    lengths = np.array([v.size for v in vectors])
+    if (lengths == lengths[0]).all():
+        outputs = np.stack(vectors)
+    else:  # each output starts with its length, and is padded
+        outputs = np.zeros((len(vectors), 1 + int(lengths.max())))
+        for row, vector in zip(outputs, vectors, strict=True):
+            row[: vector.size + 1] = vector.size, *vector
     first, second = outputs[:n_runs], outputs[n_runs:]
     half = n_runs // 2
 
@@ -210,19 +217,6 @@ def _as_vector(output):
             "an array of floats from extract."
         )
     return vector.ravel().astype(float)
-
-
-def _stack(vectors):
-    """Return one row a run; if lengths differ, each output starts with its length and is padded."""
-    lengths = np.array([v.size for v in vectors])
-    width = int(lengths.max())
-    if (lengths == width).all():
-        return np.stack(vectors)
-    padded = np.zeros((len(vectors), width + 1))
-    for row, vector in zip(padded, vectors, strict=True):
-        row[0] = vector.size
-        row[1 : vector.size + 1] = vector
-    return padded
 
 
 # Events that tell two samples of outputs apart, found on runs that are not used again.
@@ -349,6 +343,7 @@ def _directions(moved, means, spread):
     """Log likelihood ratios of independent Gaussian and Laplace noise on the moved coordinates."""
     low = np.minimum(*means)[moved]
     high = np.maximum(*means)[moved]
+    # likelihood ratios are the most powerful tests (Neyman and Pearson 1933)
     difference = (means[1] - means[0])[moved]
     scale = spread[moved]
 

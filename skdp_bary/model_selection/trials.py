@@ -215,6 +215,7 @@ def _epsilon_of(mu, delta):
     """Return an epsilon at which (epsilon, delta) pays for at most mu, 0 where none does."""
     epsilon = gaussian_epsilon(mu, delta)
     while epsilon > 0.0 and gaussian_mu(epsilon, delta) > mu:
+        # the inverse is rounded: a little less is surely paid for
         epsilon *= 1.0 - 2.0**-30
     return max(epsilon, 0.0)
 

@@ -171,27 +171,20 @@ def cover_radii(halfwidths, n_rows, ratio, most):
     most : int
         Number of radii at most.
     """
-    largest = float(np.max(halfwidths))
+    largest, p = float(np.max(halfwidths)), len(halfwidths)
     radii = [largest]
-    while len(radii) < most:
+    while len(radii) < most and radii[-1] / ratio >= largest / n_rows:
         radius = radii[-1] / ratio
-        if radius < largest / n_rows or not _countable(halfwidths, radius, n_rows):
-            break
+        # the grid must stay within the limits, by its public size alone
+        halves = [math.ceil(half / _side(radius, p)) for half in halfwidths]
+        places = math.prod(2 * half + 1 for half in halves)
+        if places > DENSE_CELLS:
+            fine = math.prod(4 * _FINE_STEPS * half + 1 for half in halves)
+            pairs = min(n_rows, places) * len(CoverGrid((1,) * p, 1).offsets)
+            if fine >= MOST_PLACES or pairs > MOST_PAIRS:
+                break
         radii.append(radius)
     return tuple(radii[::-1])
-
-
-def _countable(halfwidths, radius, n_rows):
-    """Whether the public size of a grid is within the limits."""
-    p = len(halfwidths)
-    halves = [math.ceil(half / _side(radius, p)) for half in halfwidths]
-    places = math.prod(2 * half + 1 for half in halves)
-    if places <= DENSE_CELLS:
-        return True
-    fine = math.prod(4 * _FINE_STEPS * half + 1 for half in halves)
-    ball_size = len(CoverGrid((1,) * p, 1).offsets)
-    pairs = min(n_rows, places) * ball_size
-    return fine < MOST_PLACES and pairs <= MOST_PAIRS
 
 
 def _side(radius, p):

@@ -312,6 +312,7 @@ def _fullest(sketch, compared):
     domain, width = sketch.domain_, sketch.n_features_in_
     places = np.random.default_rng(0).uniform(domain.low, domain.high, (_STARTS, width))
     point = places[np.argmax(sketch._contrast(places, compared)[2])]
+    # coordinate ascent: a grid of all features would have too many places
     for feature in list(range(width)) * _SWEEPS:
         line = np.tile(point, (_LINE, 1))
         line[:, feature] = np.linspace(domain.low[feature], domain.high[feature], _LINE)

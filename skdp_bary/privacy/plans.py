@@ -417,6 +417,7 @@ def make_trials(law, mean):
     )
 
 
+@lru_cache(maxsize=256, typed=True)  # seconds of work, which quotes, plans and fits ask for again
 def selection_mu(trials, epsilon, delta):
     """Return the largest ``mu``, rounded down, of Gaussian trials whose choice is (epsilon, delta).
 
@@ -429,12 +430,7 @@ def selection_mu(trials, epsilon, delta):
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if delta == 0.0:
         raise ValueError("delta must be above zero for Gaussian trials, got 0. For example 1e-6.")
-    return _largest_trial_mu(trials, epsilon, delta)
 
-
-@lru_cache(maxsize=256)
-def _largest_trial_mu(trials, epsilon, delta):
-    # seconds of work on public numbers, which quotes, plans and fits ask for again
     def admitted(mu):
         return renyi_delta(partial(trials.gaussian_renyi, mu), epsilon) <= delta
 

@@ -227,6 +227,7 @@ def _searched(path, search, width):
             f"The number of fits of {path or type(search).__name__!r} is not known before it runs. "
             "Give param_grid, and cv as a number, or quote its estimator."
         ) from None
+    # every fold fits every candidate, and each of these fits reads rows and is charged
     found = [list(_walk(path, each, width)) for each in candidates]
     dearest = max(found, key=lambda steps: sum(exact(each.plan.epsilon) for each in steps))
     for place, steps in enumerate([*found, dearest] if search.refit else found):
@@ -259,6 +260,7 @@ def plans_to_come(estimator: object, n_features: int) -> list[Plan]:
     if budget is None or not rest or type(rest[0][1]) is not type(estimator):
         return found
     width: int | None = n_features
+    # the first of the rest is the step that is fitted now, whose plan its own fit checks
     for place, (_, step) in enumerate(rest):
         charged = place and type(step) is not FrozenEstimator
         if charged and getattr(step, "accountant", None) is budget:

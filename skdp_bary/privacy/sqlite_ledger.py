@@ -185,25 +185,23 @@ class SqliteLedger(Chained):
             receipt = Receipt(best._id, number + 1, next_link(link, entry, Cost()))
             copy.execute(f"PRAGMA application_id = {LEDGER}")
             insert(copy, receipt.number, entry, Cost(), receipt.link)
-            cls._at(path)._take_over(copy, receipt)
-
-    def _take_over(self, copy, receipt):
-        with self._locked(writing=True, creating=True) as side:
-            in_the_way = [each for each in (self._journal, self.path) if os.path.exists(each)]
-            if in_the_way:
-                raise self._error(
-                    f"{in_the_way[0]!r} is there already; move it into another folder to restore a "
-                    "backup"
-                )
-            mark = self._read_mark(side)
-            if mark is not None and mark.receipt.ledger != receipt.ledger:
-                raise self._error(
-                    f"{self._side.path!r} speaks of another ledger; move it into another folder"
-                )
-            copy.execute("UPDATE ledger SET side_file = ?", (_inode(side.fileno()),))
-            with self._on_disk():
-                write_new(copy, self.path)
-                write_mark(side, Mark(receipt, os.stat(self.path).st_ino))
+            made = cls._at(path)
+            with made._locked(writing=True, creating=True) as side:
+                in_the_way = [each for each in (made._journal, made.path) if os.path.exists(each)]
+                if in_the_way:
+                    raise made._error(
+                        f"{in_the_way[0]!r} is there already; move it into another folder to "
+                        "restore a backup"
+                    )
+                mark = made._read_mark(side)
+                if mark is not None and mark.receipt.ledger != receipt.ledger:
+                    raise made._error(
+                        f"{made._side.path!r} speaks of another ledger; move it into another folder"
+                    )
+                copy.execute("UPDATE ledger SET side_file = ?", (_inode(side.fileno()),))
+                with made._on_disk():
+                    write_new(copy, made.path)
+                    write_mark(side, Mark(receipt, os.stat(made.path).st_ino))
 
     @classmethod
     def _at(cls, path):

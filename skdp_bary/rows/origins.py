@@ -207,8 +207,17 @@ def _add(origin, X):
         elif any(cls.__module__.split(".")[0] == "pandas" for cls in kind.__mro__):
             index = getattr(X.index, "_id", None)
             origin.indexes |= {} if index is None else {id(index): index}
-            for place in range(X.shape[1]):
-                _add_column(origin, X.iloc[:, place].array, X)
+            for place in range(X.shape[1]):  # copies on write share memory until they are written
+                column = X.iloc[:, place].array
+                arrow = getattr(column, "_pa_array", None)
+                own = getattr(column, "_data", getattr(column, "_ndarray", None))
+                values = getattr(column, "codes", own)
+                if arrow is not None:
+                    _add_arrow(origin, arrow, arrow)
+                elif isinstance(values, np.ndarray):
+                    _add_array(origin, values)
+                else:
+                    _add_thing(origin, X)
         elif home == "pyarrow" and hasattr(X, "columns"):
             for column in X.columns:
                 _add_arrow(origin, column, X)
@@ -285,19 +294,6 @@ def _rows_in(root, rows):
 
 def _address(array):
     return array.__array_interface__["data"][0]
-
-
-def _add_column(origin, column, frame):
-    """Add a column of pandas, whose copies on write share memory until they are written."""
-    arrow = getattr(column, "_pa_array", None)
-    if arrow is not None:
-        _add_arrow(origin, arrow, arrow)
-        return
-    values = getattr(column, "codes", getattr(column, "_data", getattr(column, "_ndarray", None)))
-    if isinstance(values, np.ndarray):
-        _add_array(origin, values)
-    else:
-        _add_thing(origin, frame)
 
 
 def _add_arrow(origin, column, given):

@@ -227,6 +227,7 @@ class Number(_Range):
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
         """Return numbers of the range, with special values and ends that 32 bits rounded."""
         declared = (*self.line, *self.special)
+        # a column of 32 bits holds 0.1 as 0.10000000149, which is the declared 0.1
         with np.errstate(over="ignore"):
             rounded = [float(np.float32(value)) for value in declared]
         for value, short in zip(declared, rounded, strict=True):

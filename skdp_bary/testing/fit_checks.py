@@ -223,7 +223,27 @@ def check_drawn_noise_adds_up_to_the_charge(estimator):
                     epsilon += _worst(record.sensitivity.l1, released.scales, 1)
                 else:  # a race among sets, which draws no noise of a scale
                     require(released.query.picks, f"{released.mechanism} has an unknown loss.")
-            _require_paid(epsilon, mu_squared, accountant.entries, n_features)
+            where = f"for n_features={n_features}"
+            n_entries = len(accountant.entries)
+            require(n_entries == 1, f"One fit made {n_entries} entries.")
+            (entry,) = accountant.entries
+            left = exact(entry.epsilon) - epsilon
+            if mu_squared == 0:
+                used = float(epsilon / exact(entry.epsilon))
+                require(used <= 1 and left >= 0, f"Drawn noise costs {used} of the charge {where}.")
+                require(used >= _SPENT, f"Drawn noise uses only {used} of the charge {where}.")
+                continue
+            require(left > 0, f"Pure releases alone cost the whole epsilon {where}.")
+            # what epsilon leaves beside pure releases pays for Gaussian ones, at the charged delta
+            mu = math.nextafter(math.sqrt(mu_squared), math.inf)
+            costs = [gaussian_delta(each, float(left)) for each in (mu, mu / _SPENT)]
+            require(
+                costs[0] <= entry.delta,
+                f"Drawn noise costs delta={costs[0]} at the charged epsilon {where}, charged is "
+                f"{entry.delta}.",
+            )
+            least = f"Drawn noise uses less than {_SPENT} of the charge {where}."
+            require(costs[1] >= entry.delta, least)
 
 
 def check_release_costs_no_more_than_its_charge(estimator):
@@ -356,27 +376,6 @@ def _worst(cases, scales, power):
         sum((per_noise(n, s, power) for n, s in zip(case, scales, strict=True)), Fraction(0))
         for case in cases
     )
-
-
-def _require_paid(epsilon, square, entries, n_features):
-    require(len(entries) == 1, f"One fit made {len(entries)} entries.")
-    (entry,) = entries
-    left = exact(entry.epsilon) - epsilon
-    where = f"for n_features={n_features}"
-    if square == 0:
-        used = float(epsilon / exact(entry.epsilon))
-        require(used <= 1 and left >= 0, f"Drawn noise costs {used} of the charge {where}.")
-        require(used >= _SPENT, f"Drawn noise uses only {used} of the charge {where}.")
-        return
-    require(left > 0, f"Pure releases alone cost the whole epsilon {where}.")
-    mu = math.nextafter(math.sqrt(square), math.inf)
-    cost = gaussian_delta(mu, float(left))
-    require(
-        cost <= entry.delta,
-        f"Drawn noise costs delta={cost} at the charged epsilon {where}, charged is {entry.delta}.",
-    )
-    least = gaussian_delta(mu / _SPENT, float(left))
-    require(least >= entry.delta, f"Drawn noise uses less than {_SPENT} of the charge {where}.")
 
 
 def _require_raises(kinds, estimator, arguments, what="A fit"):

@@ -79,11 +79,45 @@ def make_arguments(estimator, n_rows=60, *, kind="rows", n_features=None, seed=0
 
 
 def hostile_pairs(estimator, kind):
-    """Return neighbors under the estimator's relation, see :class:`Pair`."""
-    base = make_arguments(estimator, kind=kind)
+    """Yield neighbors under the estimator's relation, see :class:`Pair`."""
+    base, parts = make_arguments(estimator, kind=kind), dict(_parts(estimator, kind))
+    # all rows at one point, so that the other cells are empty
+    alone = base | {"X": np.tile(base["X"][0], (len(base["X"]), 1))}
     if estimator.neighbors == ADD_REMOVE:
-        return list(_joining(estimator, base))
-    return list(_replacing(estimator, base))
+        for name, part in parts.items():
+            yield Pair(f"{name} joins", base, _with(estimator, base, part), "joins", (name,))
+        first = _with(estimator, base, next(iter(parts.values())))
+        yield Pair("leaves permuted rows", _permuted(first), base, "leaves")
+        for name, part in parts.items():
+            beside = _with(estimator, alone, part)
+            yield Pair(f"{name} joins equal rows", alone, beside, "joins equal rows", (name,))
+        twice = {key: np.concatenate([value, value]) for key, value in base.items()}
+        if "groups" in twice:
+            twice["groups"] = np.arange(len(twice["groups"]))
+        once = _take(twice, slice(1, None))
+        yield Pair("one of two equal rows leaves", twice, once, "one of two leaves")
+        return
+    names = list(parts)
+    for old, new in zip(names, names[1:] + names[:1], strict=True):
+        data, neighbor = (_with(estimator, base, parts[name]) for name in (old, new))
+        yield Pair(f"{old} becomes {new}", data, _permuted(neighbor), "becomes", (old, new))
+    for old, new in (("low corner", "high corner"), ("far outlier", "opposite far outlier")):
+        data, neighbor = (_with(estimator, alone, parts[name]) for name in (old, new))
+        name = f"{old} becomes {new} beside equal rows"
+        yield Pair(name, data, neighbor, "becomes beside equal rows", (old, new))
+    if kind == "weights":
+        light = Part(parts["high corner"].rows, [0], [0.0])
+        data, neighbor = (_with(estimator, base, part) for part in (light, parts["high corner"]))
+        yield Pair("weight 0 becomes 4", data, neighbor, "becomes heavy")
+    if estimator.neighbors != REPLACE_ANY or public_classes(estimator) is None:
+        return
+    last = len(public_classes(estimator)) - 1
+    for name, part in _parts(estimator, kind, label=last, other_label=last):
+        data, neighbor = _with(estimator, base, parts[name]), _with(estimator, base, part)
+        yield Pair(f"{name} changes its label", data, neighbor, "changes its label", (name,))
+    opposite = Part(parts["high corner"].rows, [last] * len(part.labels), part.weights)
+    data, neighbor = (_with(estimator, base, end) for end in (parts["low corner"], opposite))
+    yield Pair("label and row change", data, neighbor, "changes label and row")
 
 
 def met_first(pairs):
@@ -161,56 +195,6 @@ def rewritten(estimator, kind, old, new):
     return Pair("a row is placed for the question", data, neighbor)
 
 
-def _kind(arguments):
-    for name, kind in (("groups", "persons"), ("sample_weight", "weights")):
-        if name in arguments:
-            return kind
-    return "rows"
-
-
-def _joining(estimator, base):
-    for name, part in _parts(estimator, _kind(base)):
-        yield Pair(f"{name} joins", base, _with(estimator, base, part), "joins", (name,))
-    first = next(_parts(estimator, _kind(base)))[1]
-    yield Pair("leaves permuted rows", _permuted(_with(estimator, base, first)), base, "leaves")
-    alone = _repeated(base)
-    for name, part in _parts(estimator, _kind(base)):
-        beside = _with(estimator, alone, part)
-        yield Pair(f"{name} joins equal rows", alone, beside, "joins equal rows", (name,))
-    twice = {key: np.concatenate([value, value]) for key, value in base.items()}
-    if "groups" in twice:
-        twice["groups"] = np.arange(len(twice["groups"]))
-    once = _take(twice, slice(1, None))
-    yield Pair("one of two equal rows leaves", twice, once, "one of two leaves")
-
-
-def _replacing(estimator, base):
-    kind = _kind(base)
-    parts = dict(_parts(estimator, kind))
-    names = list(parts)
-    for old, new in zip(names, names[1:] + names[:1], strict=True):
-        data, neighbor = (_with(estimator, base, parts[name]) for name in (old, new))
-        yield Pair(f"{old} becomes {new}", data, _permuted(neighbor), "becomes", (old, new))
-    alone = _repeated(base)
-    for old, new in (("low corner", "high corner"), ("far outlier", "opposite far outlier")):
-        data, neighbor = (_with(estimator, alone, parts[name]) for name in (old, new))
-        name = f"{old} becomes {new} beside equal rows"
-        yield Pair(name, data, neighbor, "becomes beside equal rows", (old, new))
-    if kind == "weights":
-        light = Part(parts["high corner"].rows, [0], [0.0])
-        data, neighbor = (_with(estimator, base, part) for part in (light, parts["high corner"]))
-        yield Pair("weight 0 becomes 4", data, neighbor, "becomes heavy")
-    if estimator.neighbors != REPLACE_ANY or public_classes(estimator) is None:
-        return
-    last = len(public_classes(estimator)) - 1
-    for name, part in _parts(estimator, kind, label=last, other_label=last):
-        data, neighbor = _with(estimator, base, parts[name]), _with(estimator, base, part)
-        yield Pair(f"{name} changes its label", data, neighbor, "changes its label", (name,))
-    opposite = Part(parts["high corner"].rows, [last] * len(part.labels), part.weights)
-    data, neighbor = (_with(estimator, base, end) for end in (parts["low corner"], opposite))
-    yield Pair("label and row change", data, neighbor, "changes label and row")
-
-
 def _with(estimator, base, part):
     """Return the base with one more person: the first row in front, the others at the end."""
     classes = public_classes(estimator)
@@ -224,11 +208,6 @@ def _with(estimator, base, part):
         name: np.concatenate([extra[name][:1], values, extra[name][1:]])
         for name, values in base.items()
     }
-
-
-def _repeated(base):
-    """Return the base with all rows moved to one point, so that the other cells are empty."""
-    return base | {"X": np.tile(base["X"][0], (len(base["X"]), 1))}
 
 
 def _permuted(arguments):

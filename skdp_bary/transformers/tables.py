@@ -308,9 +308,16 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
                 f"example=np.zeros((1, {d}))."
             )
         step = clone(self.step)  # rows are copied, as some steps center them in place
-        self.step_ = (
-            step.fit(rows.copy(), y, **params) if private else _drawing_alike(step).fit(example)
-        )
+        if not private:
+            # numpy's own stream is everyone's, and never restored: draws follow a number of it
+            held = step.get_params()
+            for name in sorted(held):
+                owner = held.get(name.rpartition("__")[0], step)
+                is_stream = name.rpartition("__")[2] == "random_state" and not is_private(owner)
+                if is_stream and held[name] is None:
+                    number = check_random_state(None).randint(np.iinfo(np.int32).max)
+                    step.set_params(**{name: number})
+        self.step_ = step.fit(rows.copy(), y, **params) if private else step.fit(example)
         step_as_fitted = _restored(self.step_)
         image = self._image_of(step_as_fitted(), example[:1].copy())
         self.n_features_out_ = len(image)
@@ -404,21 +411,6 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
     def _sk_visual_block_(self):
         kind = "private" if is_private(self.step) else "public"
         return captioned_block(self, f"{kind}: every row passes alone")
-
-
-def _drawing_alike(step):
-    """Return a step whose draws are fixed: numpy's own stream is everyone's, and never restored.
-
-    The numbers are drawn there, as scikit-learn's are.
-    """
-    parameters = step.get_params()
-    for name in sorted(parameters):
-        owner = parameters.get(name.rpartition("__")[0], step)
-        is_stream = name.rpartition("__")[2] == "random_state" and not is_private(owner)
-        if is_stream and parameters[name] is None:
-            number = check_random_state(None).randint(np.iinfo(np.int32).max)
-            step.set_params(**{name: number})
-    return step
 
 
 def _restored(step):

@@ -258,7 +258,8 @@ class Assignment:
     @property
     def proven(self):
         """Whether all masses are right and cost and dual agree to the promised precision."""
-        # Without the right masses a plan may cost less than the dual value.
+        # weak duality: no plan with the right masses costs less than the dual value, so one that is
+        # close to it is optimal; with other masses it may cost less
         close = abs(self.cost - self.dual) <= _RELATIVE_GAP * self.cost + 1e-15
         return close and self.mass_error <= _LARGEST_MASS_ERROR
 

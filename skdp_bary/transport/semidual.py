@@ -162,6 +162,7 @@ def _leading_axes(points, inward):
     some = inward(points[:: max(1, len(points) // _SAMPLE)])
     centered = some - some.mean(axis=0)
     directions = np.random.default_rng(0).standard_normal((points.shape[1], 2 * _AXES))
+    # subspace iteration from a random start (Halko, Martinsson and Tropp 2011, algorithm 4.4)
     for _ in range(_ITERATIONS):
         directions, _ = np.linalg.qr(centered.T @ (centered @ directions))
     _, vectors = np.linalg.eigh(np.cov(centered @ directions, rowvar=False))
@@ -175,6 +176,7 @@ def _along(points, axes):
 def _spread_bits(n_axes):
     """Return every cell number with `n_axes` - 1 zero bits put between its bits."""
     cells = np.arange(2**_AXIS_BITS, dtype=np.uint64)
+    # bit b goes to place b * n_axes, so that the bits of all axes interleave (Morton 1966)
     spread = np.zeros_like(cells)
     for bit in range(_AXIS_BITS):
         spread |= ((cells >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * n_axes)

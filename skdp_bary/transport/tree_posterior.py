@@ -269,6 +269,7 @@ def _shortest_windows(grid, p, coverage):
         return grid.lo, grid.lo
     total = np.cumsum(p)
     before = total - p
+    # for every first place the nearest last one with enough in between; the excess breaks ties
     last = np.searchsorted(total, before + coverage * (1 - _ROUNDING))
     places, ends = np.arange(len(p)), grid.spread(grid.starts + grid.sizes - 1)
     inside = np.minimum(last, ends)
@@ -323,6 +324,7 @@ def _propagate(tree, own, grids, centers, step, priors):
 
     `own` are the logs of the likelihoods of the cells' own measurements.
     """
+    # up: what lies below a cell tells of its mass; down: what all other cells tell
     below, splits = list(own), [None] * tree.depth
     for k in reversed(range(tree.depth)):
         chosen, b = np.flatnonzero(tree.chosen[k]), tree.branching[k]

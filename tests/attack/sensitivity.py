@@ -49,7 +49,7 @@ class Search:
         self._starts = [] if self.refused else self._hostile(kind)
 
     def _hostile(self, kind):
-        pairs = world.hostile_pairs(self.estimator, kind)
+        pairs = list(world.hostile_pairs(self.estimator, kind))
         for record in self.script:
             pairs += world.worst_pairs(self.estimator, kind, record.query)
         return [pairs[i] for i in self.rng.permutation(len(pairs))]

@@ -57,7 +57,7 @@ def labels_of(persons):
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("cls", [PrivateMeasure, Labeled])
 def test_pairs_differ_in_one_person(cls, relation, kind):
-    pairs = hostile_pairs(cls(bounds=(0, 1), neighbors=relation), kind)
+    pairs = list(hostile_pairs(cls(bounds=(0, 1), neighbors=relation), kind))
     assert len({pair.name for pair in pairs}) == len(pairs) >= 8
     for pair in pairs:
         before, after = persons(pair.data), persons(pair.neighbor)

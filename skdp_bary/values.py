@@ -171,8 +171,8 @@ def array_of(values, name):
         kind = type(error).__name__
     raise ValueError(
         f"{name} must be an array, or a list of rows of one length, got {type(values).__name__}: "
-        f"numpy raised {kind}, whose text may tell how many rows there are, and is not shown. Call "
-        f"numpy.asarray({name}) to see it."
+        f"numpy raised {kind}. Its text may reveal how many rows there are and is not shown. "
+        f"Call numpy.asarray({name}) to see it."
     )
 
 
@@ -384,8 +384,8 @@ def refuse_other_shapes(X):
         word = {0: "scalar", 1: "1D"}.get(X.ndim, f"{X.ndim}D")
         raise ValueError(
             f"Expected 2D array, got {word} array instead: X must have two dimensions. Reshape "
-            "your data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row. "
-            "A column of a dataframe is taken with two brackets: frame[['age']]."
+            "your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row, "
+            "frame[['age']] for a column of a dataframe."
         )
     if not X.shape[1]:
         raise ValueError(NO_COLUMNS)

@@ -169,8 +169,11 @@ def cohorts(classes):
     "call, words",
     [
         # two tables are not the two arguments of a test, and one label is not those of rows
-        (lambda: cohorts(["a", "b"]).fit(X, X), r"y must hold one label a row, got a table\. Both"),
-        (lambda: cohorts(None).fit(X, X), "y must hold one label a row, got a table"),
+        (
+            lambda: cohorts(["a", "b"]).fit(X, X),
+            r"y must hold one label per row, got a table\. Both",
+        ),
+        (lambda: cohorts(None).fit(X, X), "y must hold one label per row, got a table"),
         (lambda: cohorts(["north"]).fit(X, LABELS), "classes must be two labels, got"),
         (lambda: cohorts(["a", "b", "c"]).fit(X, LABELS), "classes must be two labels, got"),
         # classes, text or nothing in the place of objects
@@ -183,8 +186,11 @@ def cohorts(classes):
         (lambda: check_private("passthrough", strict=True), "estimator must be an estimator, got"),
         (lambda: PrivateTable({"a": float}).fit(FRAME), "kinds by name as in"),
         # ids without an order, before a charge
-        (lambda: MEASURE.fit(X, groups=set(range(60))), "must have one value a row, got a value"),
-        (lambda: MEASURE.fit(X, groups=dict.fromkeys(range(60))), "must have one value a row, got"),
+        (lambda: MEASURE.fit(X, groups=set(range(60))), "must have one value per row, got a value"),
+        (
+            lambda: MEASURE.fit(X, groups=dict.fromkeys(range(60))),
+            "must have one value per row, got",
+        ),
         # curves, before anything is fitted
         (lambda: privacy_utility_curve(NUMBERS, X, epsilons=1.0), "epsilons must be .*, got 1.0"),
         (

@@ -381,7 +381,7 @@ def fetch_digits_images(
     meaning = _SETS[name]
     kept = Path(get_data_home(data_home)) / "openml"
     if not download_if_missing and not any(kept.rglob(f"data/{meaning.data_id}.gz")):
-        raise OSError(f"{name} is not in {kept} and download_if_missing is False.")
+        raise OSError(f"{name} is not in {kept}. Pass download_if_missing=True.")
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "A network error occurred", UserWarning)

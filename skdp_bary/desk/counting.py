@@ -141,13 +141,17 @@ def _count_parts(query, source, parts):
     return Sketch(query).update_all(_chunks(source, parts))
 
 
+def _count_tables(query, reader, parts):
+    sketch = Sketch(query)
+    # counting a slice has to take more work than adding its table to the others
+    least_rows = sketch.size // max(query.row_effort(reader.n_features), 1)
+    chunks = chain.from_iterable(reader.chunks(least_rows, *part) for part in parts)
+    return sketch.update_all(chunk for chunk in chunks if len(chunk.X))
+
+
 def _collect_on_workers(query, source):
     def count(reader, parts):
-        sketch = Sketch(query)
-        # counting a slice has to take more work than adding its table to the others
-        least_rows = sketch.size // max(query.row_effort(reader.n_features), 1)
-        chunks = chain.from_iterable(reader.chunks(least_rows, *part) for part in parts)
-        return to_bytes(sketch.update_all(c for c in chunks if len(c.X)).packed())
+        return to_bytes(_count_tables(query, reader, parts).packed())
 
     def merge(answers):
         total = Sketch(query)

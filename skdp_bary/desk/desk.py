@@ -218,7 +218,7 @@ class Desk:
     def pay(self):
         """Spend the privacy cost of the plan, once; `ask` does it where no one has."""
         if self._is_paid:
-            raise PlanError("This plan has been charged: all of its steps are paid for at once.")
+            raise PlanError("This plan has been charged, with all of its steps at once.")
         self._is_paying = True  # until it is known: an interrupt may come in between
         self._charge()
         self._is_paid = True
@@ -232,7 +232,7 @@ class Desk:
             Names of the steps, in order, and their shares.
         """
         if self._covers is None:
-            raise PlanError("Nothing tells what was charged, so no plan is divided anew.")
+            raise PlanError("Without a charge, no plan can be divided again.")
         covers = partial(self._covers, self._charged_plan)
         self.plan = divided_anew(self.plan, self._n_asked, shares, covers)
 
@@ -240,7 +240,7 @@ class Desk:
         """Raise where a step was paid for and never asked."""
         left = [step.name for step in self.plan.steps[self._n_asked :]]
         if left:
-            raise PlanError(f"The steps {left} of the plan were paid for, and never asked.")
+            raise PlanError(f"The steps {left} of the plan were charged, but never queried.")
         self._progress.finish()
 
     @contextmanager
@@ -277,8 +277,8 @@ class Desk:
     def _next_step(self, name):
         if self._n_asked == len(self.plan.steps):
             raise PlanError(
-                f"The step {name!r} is not paid for: all steps {self._names()} of the plan have "
-                "been asked."
+                f"The step {name!r} was not charged: all steps {self._names()} of the plan have "
+                "been queried."
             )
         return required_step(self.plan.steps[self._n_asked], name)
 
@@ -385,8 +385,8 @@ def _refuse_wrapped(released, sensitivity):
     if mass * reach >= _SUM_ROOM * query.units:
         persons = mass // query.units
         raise ValueError(
-            f"n_hint is far too small: step {released.name!r} counts about {persons:.3g} persons, "
-            f"and sums over so many may have left 64-bit integers. Its budget is spent; give "
+            f"n_hint is far too small: step {released.name!r} counts about {persons:.3g} people, "
+            "and sums over so many may exceed 64-bit integers. Its budget is spent. Pass "
             f"n_hint={persons:.2g} the next time, or divide the data into public parts."
         )
 

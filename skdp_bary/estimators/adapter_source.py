@@ -311,8 +311,8 @@ def _scaled_features(estimator, X, y, names):
         for other in (together, backwards[::-1]):
             if other.shape != alone.shape or not np.abs(other - alone).max() <= 1e-4 * scale:
                 raise ValueError(
-                    "row_map, views and estimator must treat every row by itself: a row of "
-                    "X_source has other features beside other rows. Pass what looks at one row."
+                    "row_map, views and estimator must treat every row by itself: the features "
+                    "of a row of X_source change with other rows. Pass functions of one row."
                 )
     blocks = range(0, len(X), _BLOCK)
     raw = np.concatenate([raw_features(bare, X[b : b + _BLOCK]) for b in blocks])

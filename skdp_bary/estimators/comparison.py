@@ -312,8 +312,8 @@ def require_sizes(estimator, facts):
     known = facts.total_public or estimator.n_min is not None
     if not known and not size_shares(estimator, facts.n_classes):
         raise ValueError(
-            "n_min is needed with sample_weight: weights are private, and so is how much mass they "
-            "leave to a class. Pass a public lower bound, for example n_min=100."
+            "n_min must be given with sample_weight, got None: the mass of a class is private. "
+            "Pass a public lower bound, for example n_min=100."
         )
 
 

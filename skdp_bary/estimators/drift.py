@@ -281,8 +281,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
     def _shares(self, n_features):
         if self.delta == 0:
             raise ValueError(
-                "delta must be above 0, got 0: only Gaussian noise serves so many numbers. Pass "
-                "for example delta=1e-6."
+                "delta must be above 0, got 0: the noise is Gaussian. Pass for example delta=1e-6."
             )
         return {"sketch": 1.0}
 

@@ -307,9 +307,9 @@ class PrivateGenerator(BasePrivateEstimator):
         least, most = _width_range(domain)
         if most >= _UNEQUAL * least and not self._counts_in_widths(domain):
             warn(
-                f"The widths of bounds go from {least:g} to {most:g}, and lengths are measured in "
-                "all features together: noise fit for the widest drowns the others. Features are "
-                "scaled without class_spread; for tables take PrivateTable.",
+                f"The widths of bounds go from {least:g} to {most:g}, and noise for the widest "
+                "feature dominates the others. Leave class_spread out, so that features are "
+                "scaled, or use PrivateTable for tables.",
                 stacklevel=3,
             )
         return facts

@@ -338,7 +338,7 @@ class PrivateKMeans(
         if n_rows is None:
             raise ValueError(
                 "n_rows must be a public number when n_hint is None, got None. For example "
-                "n_rows=1000, a guess that is not read from the rows."
+                "n_rows=1000, a public estimate."
             )
         n_rows = check_integer(n_rows, "n_rows", low=1)
         delta, relation = proposed_delta(self.delta), self.privacy_plan(n_features).relation

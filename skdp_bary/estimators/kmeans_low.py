@@ -25,7 +25,7 @@ class LowMethod(KMeansMethod):
         if estimator.max_iter != "auto":
             raise ValueError(
                 f'max_iter must be "auto" with at most three features, got {estimator.max_iter}: '
-                "private rounds cost accuracy there. Leave max_iter out."
+                "private iterations cost accuracy there. Leave max_iter out."
             )
         return {_name(i): share for i, share in enumerate(TUNED.look_shares)}
 

@@ -411,8 +411,8 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         release = self._release(label)
         if not isinstance(release, SlicedSketch):
             raise ValueError(
-                "method must be 'sketch' for quantiles, which no other releases, got "
-                f"{self.method!r}. Fit again with method='sketch', for example."
+                f"method must be 'sketch' for quantiles, got {self.method!r}. Fit again with "
+                "method='sketch', for example."
             )
         return release
 

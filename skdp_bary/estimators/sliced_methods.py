@@ -209,8 +209,8 @@ class SlicedSketch(SlicedRelease):
         ours, theirs = self.quantiles.shape, other.quantiles.shape
         if ours != theirs or not np.allclose(self.directions, other.directions, 0.0, 1e-6):
             raise ValueError(
-                "Sketches must have the same directions and n_quantiles to be compared, got shapes "
-                f"{ours} and {theirs}. Pass n_projections and n_quantiles the same values in all "
+                "Sketches must have the same directions and n_quantiles to be compared, got "
+                f"shapes {ours} and {theirs}. Pass the same n_projections and n_quantiles to all "
                 "fits."
             )
 
@@ -240,8 +240,8 @@ def mean_sketch(sketches, weights):
         sketches[0].require_comparable(sketch)
         if sketch.query.lattice.domain != sketches[0].query.lattice.domain:
             raise ValueError(
-                "others must have one domain with this estimator for a barycenter. Pass bounds the "
-                "same value in all fits."
+                "others must have the domain of this estimator for a barycenter. Pass the same "
+                "bounds to all fits."
             )
     # on a line quantile functions are coordinates in which distances are Euclidean (Villani 2003,
     # theorem 2.18), so barycenters are means
@@ -336,8 +336,8 @@ class SlicedCost(SlicedRelease):
         """Return the released number, which speaks about the reference alone."""
         if Y is not None:
             raise ValueError(
-                "Y must be None for method='scalar': the one number that was released is about "
-                "the reference. Pass method='sketch' for any rows."
+                "Y must be None for method='scalar': only the distance to reference was "
+                "released. Fit with method='sketch' for any rows."
             )
         return self.value, self.noise_std
 

@@ -343,8 +343,8 @@ def draw_units(mixture, columns, conditions, rules, n_rows, rng):
         if sum(len(part[0]) for part in kept) >= n_rows:
             return [np.concatenate(parts)[:n_rows] for parts in zip(*kept, strict=True)]
     raise ValueError(
-        f"rules must hold for some drawn rows, and fewer than one in {_ROUNDS} keeps them. Drop "
-        "the rule that contradicts the data, or sample without rules and filter."
+        f"rules must hold for some synthetic rows, got fewer than one in {_ROUNDS}. Remove the "
+        "rule that contradicts the data, or sample without rules and filter."
     )
 
 
@@ -398,7 +398,7 @@ def check_rules(rules, columns):
     """Raise unless rules speak about columns that there are, or are not yet."""
     if rules and not columns:
         raise ValueError(
-            "rules need a schema with names of columns. For example Schema({'age': kind})."
+            "rules need a schema with column names. For example Schema({'age': kind})."
         )
     for rule in rules:
         if isinstance(rule, (Derived, Key)):

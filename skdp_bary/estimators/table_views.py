@@ -203,9 +203,8 @@ class TableViews:
         for place, (model, *_) in self.mixture_.columns.items():
             if len(model.bins) != cells[place].n_cells:
                 raise ValueError(
-                    f"{cells[place].what} has other cells than it was fitted in: this table was "
-                    "fitted by an earlier version, in which ends of ranges had no cells of their "
-                    "own. Draw from it with that version."
+                    f"{cells[place].what} has other cells than in the version that fitted this "
+                    "table. Sample from it with that version, or fit it again."
                 )
         names = getattr(self, "feature_names_in_", range(self.n_features_in_))
         return dict(zip(names, cells, strict=True))

@@ -207,7 +207,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         shape = getattr(y, "shape", ())
         if len(shape) == 2 and shape[1] != 1:
             raise ValueError(
-                "y must hold one label a row, got a table. Both cohorts are rows of X: "
+                "y must hold one label per row, got a table. Both cohorts are rows of X: "
                 "fit(np.concatenate([north, south]), np.repeat(['north', 'south'], [len(north), "
                 "len(south)])), where their sizes are public."
             )

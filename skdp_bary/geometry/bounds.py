@@ -225,23 +225,23 @@ def _refuse_pairs(bounds):
     by_feature = f"Box.of_features({written})"
     if len(pairs) != 2:
         raise TypeError(
-            f"bounds must be {ALLOWED}, got {shown(bounds)}. For one (low, high) pair a feature "
-            f"write {by_feature}."
+            f"bounds must be {ALLOWED}, got {shown(bounds)}. For one (low, high) pair per "
+            f"feature write {by_feature}."
         )
     (a, b), (c, d) = pairs
     if not _ordered(a, b) or not _ordered(c, d) or b == c:
         return
     if _ordered(a, c) and _ordered(b, d):
         raise ValueError(
-            f"bounds={pairs} can be read in two ways. For one (low, high) pair a feature write "
+            f"bounds={pairs} can be read in two ways. For one (low, high) pair per feature write "
             f"{by_feature} or name the columns, as in {{'x': {pairs[0]}, 'y': {pairs[1]}}}; for "
             f"all lows and all highs write Box({list(pairs[0])}, {list(pairs[1])}). Box is in "
             "skdp_bary.geometry."
         )
     raise ValueError(
         f"bounds must be (low, high) with low < high for every feature, got {pairs}, which would "
-        f"be all lows and all highs. For one (low, high) pair a feature write {by_feature}, with "
-        "Box from skdp_bary.geometry."
+        f"be all lows and all highs. For one (low, high) pair per feature write {by_feature}, "
+        "with Box from skdp_bary.geometry."
     )
 
 

@@ -325,9 +325,9 @@ def check_widths(low, high):
     if not (low < high).all():
         j = int((low < high).argmin())
         raise ValueError(
-            "bounds must be (low, high) with low < high for every feature, "
-            f"got low={low[j]}, high={high[j]} for feature {j}. Two lists are read as all lows and "
-            "all highs; Box.of_features takes one (low, high) pair for each feature."
+            f"bounds must be (low, high) with low < high for every feature, got low={low[j]}, "
+            f"high={high[j]} for feature {j}. Two lists are all lows and all highs; for one pair "
+            "per feature use Box.of_features."
         )
     if not (high - low >= SMALLEST).all():
         raise ValueError(

@@ -94,16 +94,16 @@ class DiffprivlibAccountant(_LIBRARY.BudgetAccountant):
         if budget._part and not budget._disjoint:
             raise LeakError(
                 "The rows of diffprivlib's models cannot be compared with those of other parts. If "
-                f"nobody is in two parts, say by what: part({budget._part!r}, "
+                f"no one is in two parts, state why: part({budget._part!r}, "
                 'disjoint="by hospital").'
             )
         self.unit = unit
         self._reserved = {}
         if accountant.neighbors == ADD_REMOVE:
             warnings.warn(
-                "This budget protects the number of rows (neighbors='add_remove'), and most models "
-                "of diffprivlib use that number as if it were public. Make the budget with "
-                "neighbors='replace_one' when sizes and labels may be known.",
+                "This budget protects the number of rows (neighbors='add_remove'), and most "
+                "models of diffprivlib use that number as if it were public. Make the budget "
+                "with neighbors='replace_one' if sizes and labels are public.",
                 PrivacyWarning,
                 stacklevel=2,
             )

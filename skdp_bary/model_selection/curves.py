@@ -129,9 +129,9 @@ def privacy_utility_curve(
         )
     elif isinstance(scorer, str) and not hasattr(estimator, "predict"):
         raise TypeError(
-            f"scorer={scorer!r} needs an estimator with predict, or 'accuracy' a PrivateGenerator "
-            f"and y; got {type(estimator).__name__}, y {'not ' if y is None else ''}given. "
-            "scorer=None compares rows that are drawn."
+            f"scorer={scorer!r} needs an estimator with predict, or 'accuracy' a "
+            f"PrivateGenerator and y; got {type(estimator).__name__}, y "
+            f"{'not ' if y is None else ''}given. scorer=None compares synthetic rows."
         )
     else:
         scorer = check_scoring(estimator, scoring=scorer)

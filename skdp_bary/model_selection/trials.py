@@ -176,8 +176,9 @@ class Trial:
         """Raise unless the steps of a plan cost at most what a trial may spend on its fit."""
         if not _within(plan, self.fit_epsilon, self.fit_mu):
             raise ValueError(
-                f"The plan of candidate {params!r} mixes kinds of noise, and the price of a search "
-                "is known for trials with one kind. Leave that candidate out. Nothing was charged."
+                f"The plan of candidate {params!r} mixes kinds of noise, and the cost of a "
+                "search is known for one kind only. Leave that candidate out. Nothing was "
+                "charged."
             )
 
     def check_score(self, plan):

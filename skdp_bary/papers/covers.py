@@ -48,12 +48,12 @@ class CoverQuery(Query):
     def __post_init__(self):
         if self.units not in ROW_UNITS:
             raise ValueError(
-                "groups must be None: a cover is proved for persons with one row each. Keep one "
-                "row a person, or use PrivateKMeans(...)."
+                "groups must be None: a cover is proved for people with one row each. Keep one "
+                "row per person, or use PrivateKMeans(...)."
             )
         if min(self.radii) <= 0 or list(self.radii) != sorted(self.radii):
             raise ValueError(
-                f"radii must be positive and increasing, got {self.radii!r}, as (0.1, 0.2)."
+                f"radii must be positive and increasing, got {self.radii!r}. Try (0.1, 0.2)."
             )
         if math.prod(2 * half + 1 for half in self.halves) >= MOST_PLACES:
             raise ValueError(

@@ -318,8 +318,8 @@ class MaxCoverKMeans(PrivateKMeans):
         facts = super()._public_facts(plan, rows)
         if facts.units not in ROW_UNITS:
             raise ValueError(
-                "A max cover is proved for persons with one row each: give no groups, or take "
-                "PrivateKMeans."
+                "groups must be None for a max cover, which is proved for people with one row "
+                "each. Leave groups out, or use PrivateKMeans."
             )
         if facts.units != 1 and facts.relation != "add_remove":
             raise ValueError(

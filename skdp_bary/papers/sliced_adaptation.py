@@ -76,8 +76,8 @@ class RowForward:
             unchanged = all(map(torch.equal, before, self._network.buffers()))
             if not (same and unchanged):
                 raise ValueError(
-                    "network must be a function of one row: it gives the same row two images, or "
-                    "changes its buffers. In evaluation mode it must neither draw nor count."
+                    "network must be a function of one row in evaluation mode, but its output "
+                    "for a row or its buffers changed. Use layers that neither draw nor count."
                 )
             self._none = np.zeros_like(first)
             self._tried = row.shape

@@ -441,8 +441,8 @@ class SlicedNetworkAdapter(
     def _batched_plan(self, n_persons):
         if n_persons is None:
             raise ValueError(
-                "n_persons must be the public number of persons, got None: sampling gains by it. "
-                "For example n_persons=1000."
+                "n_persons must be the public number of people, got None: batches cost less "
+                "because of it. For example n_persons=1000."
             )
         relation = self.neighbors
         if relation is None:

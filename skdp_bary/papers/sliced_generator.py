@@ -413,9 +413,9 @@ accountant
             check_parameters(self)
             if self.checkpoint is not None and Path(self.checkpoint).exists():
                 raise ValueError(
-                    f"checkpoint {str(self.checkpoint)!r} exists: it holds a release that was paid "
-                    "for. SlicedNetworkGenerator.load goes on from it; give another name for a new "
-                    "release."
+                    f"checkpoint {str(self.checkpoint)!r} must be a new file, got one with a "
+                    "charged release. SlicedNetworkGenerator.load continues it; pass another "
+                    "name for a new release."
                 )
             whose = {"groups": groups, "sample_weight": sample_weight, "unit": unit}
             super().fit(X, y, **whose, note=note)

@@ -315,8 +315,8 @@ def _find_law(n_features, n_projections, directions, direction_privacy):
         )
     if direction_privacy != "worst_case":
         raise ValueError(
-            'direction_privacy must be "worst_case" for directions that are given: the average is '
-            f"over directions that nobody has seen yet, got {direction_privacy!r}."
+            'direction_privacy must be "worst_case" for given directions, '
+            f"because the average is over unseen ones, got {direction_privacy!r}."
         )
     return law
 
@@ -495,8 +495,8 @@ class BatchDesk(Desk):
         self._X = check_floats(X)
         if len(self._X) != plan.n_persons:
             raise ValueError(
-                f"X must have the {plan.n_persons} rows of the plan, got {len(self._X)}: sampling "
-                "gains by that number. Plan with n_persons=len(X)."
+                f"X must have the {plan.n_persons} rows of the plan, got {len(self._X)}: batches "
+                "cost less because of it. Plan with n_persons=len(X)."
             )
 
     def ask(self, name, query):
@@ -511,6 +511,6 @@ class BatchDesk(Desk):
     def _next_step(self, name):
         if self._n_asked == self.plan.n_batches:
             raise BudgetError(
-                f"All {self.plan.n_batches} batches that were paid for have been used."
+                f"All {self.plan.n_batches} batches that were charged have been used."
             )
         return required_step(self.plan.steps[0], name)

@@ -157,8 +157,8 @@ class RowsMethod(SlicedMethod):
         """One row comes out for every person."""
         if facts.units != 1:
             raise ValueError(
-                "groups and sample_weight must be None: one row per person is released. Pass one "
-                "row a person, for example their means."
+                "groups and sample_weight must be None: one row per person is released. Pass "
+                "one row per person, for example means."
             )
 
     def questions(self, estimator, facts):
@@ -203,8 +203,8 @@ class SlicedRows(SlicedRelease):
     def cost(self, Y, p):
         """Raise: rows with noise give no estimate of the distance between rows without."""
         raise ValueError(
-            "Rows with noise have smoothed distances only, with the noise in them; "
-            "smoothed_distance returns them. DPSlicedWasserstein estimates distances."
+            "Noisy rows have only smoothed distances. Call smoothed_distance, or use "
+            "DPSlicedWasserstein."
         )
 
     def smoothed_cost(self, Y, p):

@@ -544,8 +544,8 @@ def keep_batch(rows, rate, sampling, noise):
         )
     if sampling == "without_replacement" and rows.persons_move_classes:
         raise ValueError(
-            "subsample under neighbors='replace_one' needs persons with rows of one class "
-            "each: labels are public, and a person can only stand in for one with the same."
+            "subsample under neighbors='replace_one' needs people with rows of one class each, "
+            "because labels are public. Give each person one label."
         )
     rows.source.keep_persons(lambda strata: draw_batch(strata, rate, sampling, noise))
 

@@ -162,8 +162,8 @@ def drawn_features(features, names):
     if not known or len(set(found)) != len(found) or len(found) not in (1, 2):
         raise ValueError(
             f"features must be one or two different places below {len(names)}, or of the names "
-            f"{names}, got {features!r}. More features take a picture for every pair; `at` says "
-            "where it cuts through the others."
+            f"{names}, got {features!r}. Plot more features pair by pair, with `at` for the "
+            "others."
         )
     return tuple(found)
 

@@ -365,9 +365,9 @@ class SharedBudget:
             )
         if self._part and self._neighbors == REPLACE_ANY:
             raise RelationError(
-                "neighbors must not be 'replace_any' for a fit on a part: it makes the number of "
-                f"people public, and the size of part {self._part!r} is not. Charge the fit to "
-                "the whole data. Nothing was charged."
+                "neighbors must not be 'replace_any' for a fit on a part: it makes the number "
+                f"of people public, and the size of part {self._part!r} is private. Charge the fit "
+                "to the budget, not to a part. Nothing was charged."
             )
 
     def _check_unit(self, unit):
@@ -461,8 +461,8 @@ def refuse_under_two_parts(budget, part, word, origin):
     origin = origin()
     if origin.unknown and not word:
         raise LeakError(
-            f"X must be rows that can be told from those of other parts of this budget, got "
-            f"{origin.unknown}, which cannot. {_declare(part)}"
+            "X must be rows that can be compared with those of other parts of this budget, got "
+            f"{origin.unknown}. {_declare(part)}"
         )
     with _LOCK:
         for each in list(_SEEN):
@@ -472,10 +472,9 @@ def refuse_under_two_parts(budget, part, word, origin):
     for other, same in found:
         if same:
             raise LeakError(
-                f"X must not be rows that were charged under part {other!r} of this budget, got "
-                f"them under part {part!r}. Parts are disjoint groups of people: use one part, or "
-                "the whole budget, for steps that read the same rows. If the memory was reused for "
-                "other people's rows, pass a copy. Nothing was charged."
+                f"X must not hold rows charged under part {other!r} of this budget, got them "
+                f"under part {part!r}. For the same people use one part, or the whole budget; "
+                "for others in reused memory pass a copy. Nothing was charged."
             )
     doubtful = [other for other, same in found if same is None]
     if doubtful and not word:

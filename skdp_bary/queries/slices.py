@@ -72,7 +72,7 @@ class PaddedHistograms(Query):
     def __post_init__(self):
         if self.n_min is not None and (len(self.n_min) != self.n_classes or min(self.n_min) < 1):
             raise ValueError(
-                f"n_min must be {self.n_classes} numbers of persons above zero, got "
+                f"n_min must be {self.n_classes} numbers of people above zero, got "
                 f"{self.n_min!r}. For example n_min={(100,) * self.n_classes!r}."
             )
 

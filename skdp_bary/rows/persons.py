@@ -393,7 +393,7 @@ def as_objects(values):
     in_rows = isinstance(values, Iterable) and not isinstance(values, _WITHOUT_ORDER)
     if not in_rows and not hasattr(values, "__array__"):
         raise TypeError(
-            "y and groups must have one value a row, got a value of type "
+            "y and groups must have one value per row, got a value of type "
             f"{type(values).__name__}. For example groups=[1, 1, 2] for three rows."
         )
     refuse_masked(values, "y or groups")
@@ -415,14 +415,14 @@ def column(values, name, n_rows):
         values = values[:, 0]
     if values.ndim != 1:
         raise ValueError(
-            f"{name} must have one value a row, got {values.ndim} dimensions. Pass one column, for "
-            f"example {name}={name}[:, 0]."
+            f"{name} must have one value per row, got {values.ndim} dimensions. Pass one column, "
+            f"for example {name}={name}[:, 0]."
         )
     if len(values) != n_rows:  # neither number is told: that of the rows may be private
         word = "more" if len(values) > n_rows else "fewer"
         raise ValueError(
-            f"{name} must have one value a row, got {word} values than rows. Choose the same rows "
-            f"of both, for example X[rows] and {name}[rows]."
+            f"{name} must have one value per row, got {word} values than rows. Choose the same "
+            f"rows of both, for example X[rows] and {name}[rows]."
         )
     return values
 

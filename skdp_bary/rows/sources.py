@@ -151,10 +151,9 @@ class ChunkSource:
         if first is None:  # a chunk instead of none
             if width is None or not self.reopenable:
                 raise ValueError(
-                    "X has no chunks, so nothing says how many columns it has: give one without "
-                    "rows, np.empty((0, n_features)), or bounds with a low and a high end for "
-                    "every feature. An iterator that was read before is spent: pass a list of "
-                    "chunks, or a function that returns a new iterator."
+                    "X must have a chunk, or its number of columns is unknown. Pass "
+                    "np.empty((0, n_features)), or bounds with a low and a high end per "
+                    "feature. An iterator is empty once read: pass a list of chunks."
                 )
             no_ids = None if rule is None else np.empty(0, dtype=np.int64)
             first = np.empty((0, width)), None, None, no_ids
@@ -243,9 +242,8 @@ class ChunkSource:
                 yield checked
         if self._n_rows not in (None, n_rows):
             raise ValueError(
-                "X gave another number of rows when it was read again: a fit needs the same rows "
-                "at every reading. Write them to a file first, for example "
-                "frame.to_parquet('rows.parquet')."
+                "X must return the same rows on every read, got another number of rows. Write "
+                "them to a file first, for example frame.to_parquet('rows.parquet')."
             )
         self._n_rows = n_rows
 
@@ -447,8 +445,8 @@ class ArrowSource(ChunkSource):
             if values is not None and getattr(declared(values), "ids", None) is None:
                 raise ValueError(
                     f"{part} must be the name of a column of X, which is read as a stream, got "
-                    f"{type(values).__name__}. Values of one's own stand beside rows in memory "
-                    "only, such as pyarrow.table(X)."
+                    f"{type(values).__name__}. Arrays are accepted only with rows in memory, "
+                    "such as pyarrow.table(X)."
                 )
         return ChunkSource.columns(batches_of(X), **beside)
 
@@ -500,9 +498,9 @@ def batches_of(X):
         found = _CHANGING.search(_QUOTED.sub(" ", getattr(X, "sql_query", str)()))
         if found:
             raise ValueError(
-                f"The query of X has {found[0].rstrip('( ').lower()!r}, so its rows are others "
-                "whenever it is read, and a fit needs the same at every reading. Write them to a "
-                "table first, as in database.sql('create table picked as ...')."
+                f"The query of X has {found[0].rstrip('( ').lower()!r}, so its rows differ on "
+                "every read, and a fit needs the same ones. Write them to a table first, as in "
+                "database.sql('create table picked as ...')."
             )
         return Batches(_schema_of(X.limit(0)), lambda rows: _stream(X.project("*")))
     return Batches(_schema_of(X), lambda rows: _stream(X))

@@ -300,8 +300,8 @@ def each_once(tables):
         for i in sorted(range(len(number)), key=number.__getitem__):
             if number[i] in seen:
                 raise RuntimeError(
-                    "Spark handed on two answers of one partition, so its rows would count twice. "
-                    "Nothing was released."
+                    "Spark returned two results of one partition, so its rows would count "
+                    "twice. Nothing was released."
                 )
             seen.add(number[i])
             yield answer[i]
@@ -336,6 +336,6 @@ def computed(frame):
         found, words = ours[-1]
         raise _KINDS[found](words)
     raise RuntimeError(
-        f"Spark raised {kind} where it computed the rows, whose text may quote them and is not "
+        f"Spark raised {kind} when it computed the rows. Its text may quote them and is not "
         "shown. Compute the frame without a fit to see it, X.toArrow(). Nothing was released."
     )

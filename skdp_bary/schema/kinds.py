@@ -342,7 +342,7 @@ class Category(Kind):
         check_option(self.outside, "outside", ("other", "refuse"))
         if self.outside == "other" and "other" in values:
             raise ValueError(
-                'values must not hold "other", which stands for all others. Declare '
+                'values must not hold "other", which represents all others. Declare '
                 'outside="refuse" where no others can occur, or rename the value.'
             )
 

@@ -386,7 +386,8 @@ def _table_of_objects(X, n_columns):
     for place, row in enumerate(rows):
         if len(row) != table.shape[1]:
             raise ValueError(
-                f"X must have as many values in every row, {_IN_ROWS}. Fill the short rows."
+                f"X must have the same number of values in every row, {_IN_ROWS}. Fill the short "
+                "rows."
             )
         table[place] = row
     return table

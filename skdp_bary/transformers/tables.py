@@ -325,8 +325,8 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
             again = self._image_of(step_as_fitted(), example[:1].copy())
             if again.tobytes() != image.tobytes():
                 raise ValueError(
-                    f"step {type(self.step).__name__} gives one row two images: it is random, or "
-                    "keeps something of the rows before. Pass a step that does not, for example "
+                    f"step {type(self.step).__name__} must return the same output for the same "
+                    "row, but it is random or has memory. Pass another step, for example "
                     "RowByRow(Normalizer())."
                 )
         return self

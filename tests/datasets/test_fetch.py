@@ -197,7 +197,7 @@ def openml(monkeypatch):
 @pytest.mark.parametrize(("name", "shape"), [("mnist", (28, 28)), ("usps", (16, 16)),
                                              ("fashion", (28, 28))])  # fmt: skip
 def test_images_come_in_public_bounds(openml, tmp_path, name, shape):
-    with pytest.raises(OSError, match=f"{name} is not in .* download_if_missing is False"):
+    with pytest.raises(OSError, match=f"{name} is not in .* Pass download_if_missing=True"):
         fetch_digits_images(name, data_home=tmp_path, download_if_missing=False)
     images = fetch_digits_images(name, data_home=tmp_path)
     assert images.image_shape == shape and images.data.shape == (10, shape[0] * shape[1])

@@ -50,7 +50,7 @@ def test_one_reading_is_taken(bounds, box):
 
 @every("bounds", [[(0, 1)], [(0, 1)] * 3, [(30.1, 30.5), (-97.95, -97.55)]])
 def test_one_pair_a_feature_is_told_how_to_be_written(bounds):
-    with pytest.raises((TypeError, ValueError), match="one .low, high. pair a feature write"):
+    with pytest.raises((TypeError, ValueError), match="one .low, high. pair per feature write"):
         check_domain(bounds, len(bounds))
 
 

@@ -118,7 +118,7 @@ def test_checkpoints_that_are_there_and_other_files_are_refused(rows, tmp_path):
     """Starting over would draw a second release; nothing is read or charged."""
     budget = BudgetAccountant(10.0, 1e-4)
     made = generator(1, accountant=budget, checkpoint=tmp_path / "state").fit(*rows)
-    with pytest.raises(ValueError, match="load goes on from it"):
+    with pytest.raises(ValueError, match="load continues it"):
         made.fit(*rows)
     assert len(budget.entries) == 1
     torch.save({"weights": torch.zeros(3)}, tmp_path / "other")

@@ -154,7 +154,7 @@ def test_given_and_few_directions_are_paid_for_in_full():
     shape = {"n_features": 5, "n_projections": 8}
     given = calibrate_sigma(1.0, 1e-5, directions=U, **shape)
     assert given == pytest.approx(calibrate_sigma(1.0, 1e-5, **shape), rel=1e-4)
-    with pytest.raises(ValueError, match="nobody has seen yet"):
+    with pytest.raises(ValueError, match="over unseen ones"):
         calibrate_sigma(1.0, 1e-5, directions=U, direction_privacy="average", **shape)
     with pytest.raises(ValueError, match="must have shape"):
         calibrate_sigma(1.0, 1e-5, directions=U.T, **shape)

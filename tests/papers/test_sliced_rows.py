@@ -120,7 +120,7 @@ def test_smoothed_distances_compare_smoothed_laws():
 def test_distances_without_noise_are_not_claimed():
     fitted = sliced(2, 6).fit(rows(30, 2))
     for method in (fitted.cost, fitted.distance, fitted.score):
-        with pytest.raises(ValueError, match="smoothed distances only"):
+        with pytest.raises(ValueError, match="only smoothed distances"):
             method(rows(30, 2))
     with pytest.raises(ValueError, match="method='sketch'|'sketch' releases"):
         fitted.gradient(rows(30, 2))

@@ -155,7 +155,7 @@ def test_parts_do_not_add_up(clock):
     with pytest.raises(ValueError, match="A part has no parts"):
         view.part("north").part("west")
     under_any = BudgetAccountant(1.0, neighbors="replace_any").under(YEARLY).part("north")
-    with pytest.raises(RelationError, match="the size of part 'north' is not"):
+    with pytest.raises(RelationError, match="the size of part 'north' is private"):
         under_any.check(PrivateMeasure(0.1, neighbors="replace_any").privacy_plan(1))
 
 

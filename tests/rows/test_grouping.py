@@ -48,7 +48,7 @@ def test_an_id_that_comes_back_is_refused_before_a_charge(ids, cut):
         (["a", 1], [1, 2], "got both"),
         ([1, 2], None, "Either every chunk carries groups or none does"),
         (None, [1, 2], r"groups=SortedPersons\(...\) needs person ids"),
-        ([1], [1, 2], "one value a row"),
+        ([1], [1, 2], "one value per row"),
     ],
 )
 def test_ids_that_are_refused(first, second, message):

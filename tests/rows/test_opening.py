@@ -69,13 +69,13 @@ BAD = X.copy()
 BAD[2, 0] = np.nan
 SHARED = iter([X[:3], X[3:]])
 CHUNKS = {
-    "X has no chunks": [iter([]), lambda: iter([])],
+    "X must have a chunk": [iter([]), lambda: iter([])],
     "A chunk has 1 features, but X has 2": [[X, X[:, :1]]],
     "Either every chunk carries sample_weight or none": [[(X, None, np.ones(6)), (X, None)]],
     "got a tuple of 5": [[(X, None, None, None, None)]],
     "Input X contains NaN": [[X, BAD]],
     "Input X contains": [[np.full_like(X, np.inf)]],
-    "sample_weight must have one value a row": [[(X, None, np.ones(5))]],
+    "sample_weight must have one value per row": [[(X, None, np.ones(5))]],
     "finite non-negative": [[(X, None, -np.ones(6))]],
     r"missing \['v'\], not known \['w'\]": [[FRAME, FRAME.rename(columns={"v": "w"})]],
     r"not known \['w'\]": [[FRAME, FRAME.assign(w=1)]],
@@ -100,11 +100,11 @@ ARRAYS = [
     (np.zeros((9, 0)), {}, "at least one column"),
     (pd.DataFrame(np.zeros((9, 0))), {}, "at least one column"),
     (np.zeros(4), {}, "2D array|1D array"),
-    (pd.Series(np.zeros(4)), {}, r"1D array.*two brackets"),
+    (pd.Series(np.zeros(4)), {}, r"1D array.*a column of a dataframe"),
     ([], {}, "at least one column"),
     (BAD, {"groups": np.arange(6)}, "NaN"),
-    (X, {"groups": np.arange(5)}, "groups must have one value a row"),
-    (X, {"groups": 3}, "must have one value a row, got a value of type int"),
+    (X, {"groups": np.arange(5)}, "groups must have one value per row"),
+    (X, {"groups": 3}, "must have one value per row, got a value of type int"),
     *(([X, X], {name: np.ones(12)}, name) for name in ("y", "groups", "sample_weight")),
 ]
 
@@ -122,5 +122,5 @@ def test_labels_that_are_refused(y, message):
     for given in ([(X, y)], X):
         with pytest.raises(ValueError, match=message):
             read(open_source(given, None if given is not X else y, classes=np.array([0, 1])))
-    with pytest.raises(TypeError, match="must have one value a row, got a value of type int"):
+    with pytest.raises(TypeError, match="must have one value per row, got a value of type int"):
         open_source(X, 3, classes=[0, 1])

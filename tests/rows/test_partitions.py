@@ -59,5 +59,5 @@ def test_pieces_of_whole_persons_tell_the_same_of_them(ids, labels, monkeypatch)
 @pytest.mark.parametrize("labels", [LABELS[:-1], np.r_[LABELS, 0]])
 def test_columns_of_another_length_are_refused(labels, monkeypatch):
     monkeypatch.setattr(partitions, "_SLICE_VALUES", 70)
-    with pytest.raises(ValueError, match="y must have one value a row"):
+    with pytest.raises(ValueError, match="y must have one value per row"):
         answer(False, ROWS, labels, None, None, None)

@@ -106,7 +106,7 @@ def test_labels_are_needed_and_messages_name_no_value():
     assert check_floats(masked([False, False])).tolist() == [[0.0, 5.0]]  # it hides nothing
     with pytest.raises(ValueError, match="y is needed"):
         encode_labels(None, np.array([1]), 2)
-    with pytest.raises(ValueError, match="y must have one value a row, got"):
+    with pytest.raises(ValueError, match="y must have one value per row, got"):
         encode_labels([1, 1], np.array([1]), 3)
     with pytest.raises(ValueError, match="sample_weight must have one value"):
         column(np.ones((2, 2)), "sample_weight", 2)

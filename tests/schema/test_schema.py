@@ -243,7 +243,7 @@ def test_masked_entries_are_missing():
         (lambda f: f.to_numpy()[:, :3], "X must have 8 columns"),
         (lambda f: np.empty((9, 0)), "at least one column"),
         (lambda f: [1, 2], "two dimensions"),
-        (lambda f: [[1], [1, 2]], "as many values"),
+        (lambda f: [[1], [1, 2]], "the same number of values"),
     ],
 )
 def test_tables_of_another_form_are_refused(change, message):
@@ -361,7 +361,7 @@ def test_a_schema_describes_itself_and_codes_tell_others_from_missing():
     (lambda: Schema({"\udcff": Text()}), ValueError, "text that UTF-8 can write"),
     (lambda: Number(np.timedelta64(1), 2), TypeError, "low must be a number"),
     (lambda: Number(0, 1, resolution=np.timedelta64(1)), ValueError, "resolution"),
-    (lambda: Category(["other"]), ValueError, "stands for all others"),
+    (lambda: Category(["other"]), ValueError, "represents all others"),
     (lambda: Date("May", "June"), ValueError, "must be a date"),
     (lambda: Date("2021-01-01", "2020-01-01"), ValueError, "low must be below"),
     (lambda: Date("2020-01-01", "2021-01-01", resolution="week"), ValueError, "resolution"),

@@ -131,7 +131,7 @@ def test_tasks_that_fail_after_all_rows_count_once(frame, tmp_path, how, names):
 class TestOneAnswerOfEachPartition:
     def test_two_are_refused_where_they_are_added_up(self):
         twice = pa.table({"number": [1, 0, 1], "answer": [b"1", b"2", b"3"]})
-        with pytest.raises(RuntimeError, match="two answers of one partition"):
+        with pytest.raises(RuntimeError, match="two results of one partition"):
             list(spark_answers.each_once([twice]))
         once = [twice.slice(0, 2), twice.slice(1, 0)]
         assert list(spark_answers.each_once(once)) == [b"2", b"1"]
@@ -139,7 +139,7 @@ class TestOneAnswerOfEachPartition:
     def test_on_executors(self, spark):
         answers = spark.createDataFrame([(1, b"3"), (40, b"4"), (3, b"5")], spark_answers.SCHEMA)
         assert spark_answers.merged(answers, lambda found: b"%d" % sum(map(int, found))) == b"12"
-        with pytest.raises(RuntimeError, match="two answers of one partition"):
+        with pytest.raises(RuntimeError, match="two results of one partition"):
             spark_answers.merged(answers.union(answers), max)
 
     def test_a_group_is_one_table_and_a_partition_is_some(self):

@@ -70,7 +70,7 @@ def test_a_private_step_is_fitted_once_on_the_rows_and_charged():
 
 def test_random_steps_are_refused():
     noisy = FunctionTransformer(lambda row: row + np.random.default_rng().random())
-    with pytest.raises(ValueError, match="gives one row two images"):
+    with pytest.raises(ValueError, match="must return the same output"):
         RowByRow(noisy).fit(X)
 
 

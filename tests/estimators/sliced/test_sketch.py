@@ -96,7 +96,7 @@ def test_weights_need_a_lower_bound_of_their_mass(samples):
     X, _ = samples
     accountant = BudgetAccountant(5.0, 1e-3, neighbors="replace_one")
     sliced = DPSlicedWasserstein(neighbors="replace_one", accountant=accountant)
-    with pytest.raises(ValueError, match="n_min is needed with sample_weight"):
+    with pytest.raises(ValueError, match="n_min must be given with sample_weight"):
         sliced.fit(X, sample_weight=np.full(len(X), 0.5))
     assert accountant.total() == (0.0, 0.0)
     sliced.set_params(bounds=BALL, n_min=100).fit(X, sample_weight=np.full(len(X), 0.5))

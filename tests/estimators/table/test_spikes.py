@@ -95,7 +95,7 @@ def test_conditions_between_special_values_are_refused_in_words(asked):
 def test_a_release_of_cells_without_ends_is_refused_in_words():
     model = fitted(Number(0, 100), np.linspace(0, 100, 300))
     model.schema_ = Schema([Number(0, 100, special=(7,))])  # more cells, as after an update
-    with pytest.raises(ValueError, match="other cells than it was fitted in"):
+    with pytest.raises(ValueError, match="other cells than in the version"):
         model.sample(5)
 
 

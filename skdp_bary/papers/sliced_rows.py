@@ -327,7 +327,7 @@ class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
     >>> import numpy as np
     >>> from skdp_bary.papers import NoisyRowsSlicedWasserstein
     >>> rng = np.random.default_rng(0)
-    >>> private, public = rng.normal(size=(2, 5000, 3)) * 0.1
+    >>> private, public = rng.normal(size=(2, 500, 3)) * 0.1
     >>> noisy = NoisyRowsSlicedWasserstein(bounds=(-1, 1), epsilon=5.0, neighbors="replace_one")
     >>> bool(noisy.fit(private + [0.5, 0.0, 0.0]).smoothed_distance(public) > 0.2)
     True

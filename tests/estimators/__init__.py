@@ -228,6 +228,7 @@ _SCIKIT_LEARN = {
     "SubsampledBarycenter": [
         SubsampledBarycenter(2, n_init=1, bounds=(-10, 10), neighbors="replace_one")
     ],
+    "MaxCoverKMeans": [MaxCoverKMeans(2, n_init=1)],
     "RowByRow": [RowByRow(Normalizer())],
     "SchemaTransformer": [SchemaTransformer(Number(-10, 10))],
 }

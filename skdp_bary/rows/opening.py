@@ -16,7 +16,7 @@ from .dask import DaskSource
 from .grouping import declared
 from .origins import origin_of
 from .persons import PERSON_UNITS, WEIGHT_UNITS, coarser_units
-from .sources import ArraySource, ArrowSource, ChunkSource
+from .sources import ArraySource, ArrowSource, ChunkSource, refuse_types_of_rows
 from .spark import SparkSource
 
 # The one door for rows: which source takes them, whose they are, and how often they are read.
@@ -81,6 +81,9 @@ or chunks
     """
     X = with_width(X, width)
     kind = source_for(X)
+    if kind is ArrowSource:
+        beside = {name for name in (y, sample_weight, groups) if isinstance(name, str)}
+        refuse_types_of_rows(X, groups, getattr(recode, "schema", None), beside)
     X, beside = kind.columns(X, y=y, groups=groups, sample_weight=sample_weight)
     X = X if recode is None else kind.recoded(X, recode)
     classes = None if find_classes is None else find_classes(beside["y"])

@@ -414,6 +414,18 @@ _CHANGING = re.compile(
     r"\b(random|uuid|uuidv4|uuidv7|gen_random_uuid|nextval)\s*\(|\b(using\s+sample|tablesample)\b",
     re.IGNORECASE,
 )
+# Lines of text have no types: engines find some, and one line changes those of all others.
+_TEXT_FILES = re.compile(
+    r"\b(csv|json|ndjson)\s+scan\b|\bread_(csv|json|ndjson|xlsx)", re.IGNORECASE
+)
+_TO_TEXT = re.compile(r"cast\((String|Categorical|Enum)|str\.format\(")  # in a plan of polars
+_DECLARED = {
+    "polars": "scan_csv(path, schema_overrides={%r: polars.String})",
+    "pyarrow": "dataset(path, format='csv', schema=...) with %r as pyarrow.string()",
+    "duckdb": "database.sql(\"from read_csv('rows.csv', types={%r: 'varchar'})\")",
+}
+_TEXTS = "string", "large_string", "dictionary<values=string", "dictionary<values=large_string"
+_READ_AS_NUMBERS = "number", "integer", "boolean"
 _OF_DATASETS = {"batch_readahead": 2, "fragment_readahead": 1, "use_threads": False}
 
 
@@ -452,6 +464,69 @@ class ArrowSource(ChunkSource):
 
     def __init__(self, X, *arguments, **named):
         super().__init__(batches_of(X) if ArrowSource.takes(X) else X, *arguments, **named)
+
+
+def refuse_types_of_rows(X, groups, schema, beside):
+    """Raise where files of text are read whose lines decide together how IDs and values are read.
+
+    Numbers are the same by any such type, or an error.
+
+    Parameters
+    ----------
+    X : object
+        As given to a fit.
+    groups : str, SortedPersons, SpilledPersons or None
+    schema : Schema or None
+    beside : set of str
+        Names of columns that are no features.
+    """
+    engine, casts = _reads_text(X)
+    if engine is None:
+        return
+    types = {field.name: str(field.type) for field in batches_of(X).before_rows.schema}
+    wanted = [name for name in [getattr(declared(groups), "ids", None)] if name in types]
+    if schema is not None:
+        names = schema.names or [name for name in types if name not in beside]
+        kinds = zip(names, schema.kinds(len(names)), strict=True)
+        wanted += [name for name, kind in kinds if kind.word not in _READ_AS_NUMBERS]
+    for name in wanted:
+        if name in types and (casts or not types[name].startswith(_TEXTS)):
+            raise ValueError(
+                f"Column {name!r} must be declared as text where its file is read, got types that "
+                f"other lines decide. For example {_DECLARED[engine] % name}."
+            )
+
+
+def _reads_text(X):
+    """Return the engine that reads files of text, or None, and whether it makes text of types."""
+    if _is_lazy(X):
+        lazy = X.to_native() if hasattr(type(X), "to_native") else X
+        plan = unquoted(partial(lazy.explain, optimized=False))
+        is_text = _TEXT_FILES.search(plan) and type(lazy).__module__.startswith("polars")
+        return ("polars", bool(_TO_TEXT.search(plan))) if is_text else (None, False)
+    if _is_dataset(X):
+        return ("pyarrow" if any(map(_is_text_format, _formats(X))) else None), False
+    if _is_of_duckdb(X) and hasattr(X, "explain"):
+        return ("duckdb" if _TEXT_FILES.search(unquoted(X.explain)) else None), False
+    return None, False
+
+
+def _is_text_format(form):
+    return type(form).__name__ in ("CsvFileFormat", "JsonFileFormat")
+
+
+def _formats(X):
+    """Yield the formats of the files of a dataset; of a scanner, that of its first batch."""
+    if hasattr(X, "scan_batches"):
+        first = next(iter(X.scan_batches()), None)
+        yield getattr(getattr(first, "fragment", None), "format", None)
+    for part in getattr(X, "children", []):
+        yield from _formats(part)
+    yield getattr(X, "format", None)
+
+
+def _is_of_duckdb(X):
+    return type(X).__module__.split(".")[0] in ("duckdb", "_duckdb")
 
 
 def _is_lazy(X):
@@ -494,7 +569,7 @@ def batches_of(X):
     if hasattr(kind, "__next__") or hasattr(kind, "get_next"):
         reader = _stream(X)
         return iter(Batches(reader.schema, lambda rows: reader))
-    if kind.__module__.split(".")[0] in ("duckdb", "_duckdb"):  # of older ones: one result each
+    if _is_of_duckdb(X):  # of older ones: one result each
         found = _CHANGING.search(_QUOTED.sub(" ", getattr(X, "sql_query", str)()))
         if found:
             raise ValueError(

@@ -6,6 +6,8 @@ import datetime
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
+from decimal import Decimal
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -76,6 +78,20 @@ class Kind(ABC):
                 "leave it out of the schema."
             )
         return found
+
+
+def _is_number(value):
+    return isinstance(value, (Real, np.bool_, Decimal)) and value == value
+
+
+def _is_otherwise_as_number(value):
+    """Whether a value is text that would be another one if its column were read as numbers."""
+    if not isinstance(value, str):
+        return False
+    flag = flag_of(value) if value.strip().lower() in ("true", "false") else None
+    whole = integer_of(value)
+    number = flag if flag is not None else number_of(value) if whole is UNREADABLE else whole
+    return number not in (None, UNREADABLE) and text_of(number) != value
 
 
 def _floats(found):
@@ -357,6 +373,13 @@ class Category(Kind):
         """Return the place of each value in the list, the number of values for others, -1 where
         missing."""
         reader = _READERS[type(self.values[0])]
+        others = [value for value in self.values if _is_otherwise_as_number(value)]
+        if others and any(map(_is_number, values.tolist())):
+            raise ValueError(
+                f"{what} must hold text, as its schema lists {others[0]!r}, got numbers or flags, "
+                "which a reader has made of text. Read it as text, for example "
+                "pandas.read_csv(path, dtype=str)."
+            )
         places = {value: place for place, value in enumerate(self.values)} | {None: -1}
         found = self._read_each(values, reader, what, "", "")  # others are a value too
         codes = np.array([places.get(value, len(self.values)) for value in found], dtype=np.int64)

@@ -165,6 +165,10 @@ PLANTED = {
         *(texts.PROMISE.attack, 60, "polars"),
         (home("_as_given"), "as_array_of_objects", np.array),
     ),
+    "lines decide the type of ids": (
+        *(trials(texts.bring_lines), 100, "a line changes"),
+        (home("open_rows"), "refuse_types_of_rows", lambda *given: None),
+    ),
     "ids of two kinds are counted": (
         *(ids.PROMISE.attack, 100, "are counted"),
         (home("same_kind"), "same_kind", lambda found: None),

@@ -12,7 +12,7 @@ from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.schema import Category, Number, Schema
 from tests import world
 from tests.cases import every
-from tests.rows.containers import STREAMS, Capsule, arrow, duckdb, lazy, reader
+from tests.rows.containers import STREAMS, Capsule, arrow, dataset, duckdb, lazy, reader
 from tests.world import home, read
 
 source_for, distinct_labels = home("open_source").source_for, home("open_source").distinct_labels
@@ -337,3 +337,39 @@ def test_queries_that_change_are_refused_before_the_charge(query):
     for query in (calm, quoted):
         model = PrivateMeasure(bounds=(0, 1), n_hint=9)
         assert model.fit(database.sql(query)).n_features_in_ == 2
+
+
+FILES = {
+    "polars": (pl.scan_csv, lambda path: pl.scan_csv(path, infer_schema=False)),
+    "casts": (lambda path: pl.scan_csv(path).cast({"zip": pl.String}), None),
+    "arrow": (
+        lambda path: dataset.dataset(path, format="csv"),
+        lambda path: dataset.dataset(path, format="csv", schema=arrow.schema(ZIPS)),
+    ),
+    "scanner": (lambda path: dataset.dataset([path], format="csv").scanner(), None),
+    "duckdb": (
+        lambda path: sql(f"from read_csv('{path}', types={{'zip': 'bigint'}})"),
+        lambda path: sql(f"from read_csv('{path}', all_varchar=true)"),
+    ),
+}
+ZIPS = [("zip", arrow.string()), ("x", arrow.float64())]
+
+
+def sql(query):
+    return pytest.importorskip("duckdb").sql(query)
+
+
+@every("kind", FILES)
+def test_types_that_lines_decide_are_refused(tmp_path, kind):
+    """One line of text made text of all ids and categories, and "02139" was no more 2139."""
+    infer, declare = FILES[kind]
+    path = str(tmp_path / "rows.csv")
+    pd.DataFrame({"zip": ["02139", "07140"], "x": [0.1, 0.9]}).to_csv(path, index=False)
+    cells = world.TableCells(Schema({"zip": Category(["02139"]), "x": Number(0, 1)}))
+    for given in ({"groups": "zip"}, {"recode": cells}):
+        with pytest.raises(ValueError, match="'zip' must be declared as text"):
+            world.open_rows(infer(path), **given)
+        if declare is not None:
+            numbers = None if "recode" in given else world.TableCells(Schema({"x": Number(0, 1)}))
+            source = world.open_rows(declare(path), **{"recode": numbers} | given).source
+            assert source.count_persons() == 2

@@ -109,13 +109,15 @@ def test_a_value_is_read_as_declared_beside_any_others(kind, value, expected):
         (Boolean(), 4711, "neither yes nor no"),
         (Category(["a"], outside="refuse"), "Mallory", "not in its schema"),
         (Category(["a"]), None, "missing"),
+        (Category(["4711", "02139"]), 4711, "text, as its schema lists '02139'"),
+        (Category(["a", "true"]), True, "text, as its schema lists 'true'"),
         (Date("2020-01-01", "2021-01-01"), "Mallory", "no dates"),
         (Date("2020-01-01", "2021-01-01"), 4711, "no dates"),
         (Text(), 1j, "no text"),
     ],
 )
 def test_errors_name_the_column_and_no_value(kind, value, message):
-    with pytest.raises(ValueError, match=f"Column 'x' has .*{message}") as caught:
+    with pytest.raises(ValueError, match=f"Column 'x' (has|must hold) .*{message}") as caught:
         read(kind, value)
     assert "Mallory" not in str(caught.value) and "4711" not in str(caught.value)
 

@@ -21,6 +21,7 @@ from ..queries.classes import ColumnHistograms, TableMisfit
 from ..rows.grouping import declared
 from ..rows.opening import warn
 from ..schema.cells import ListCells, TableCells, container_of, spans_magnitudes
+from ..schema.kinds import Date
 from ..schema.schema import Derived, Key, Schema
 from ..values import column_names
 from .base import BasePrivateEstimator
@@ -390,11 +391,11 @@ def _least_rows(table, n_columns, epsilon):
 
 # Signs in a release of few rows, and of an unfit schema. Post-processing: they cost nothing.
 
-_MOST = 0.95  # of the rows
+_STRAYS = 0.05  # of the rows: where more are clipped, a 95 % quantile is not that of the rows
 
 
 def warn_of_misfit(columns, measured, epsilon):
-    """Warn of no more rows than noise alone shows, and of columns with no value of their list.
+    """Warn of no more rows than noise alone shows, and of values that the schema does not declare.
 
     Parameters
     ----------
@@ -417,16 +418,32 @@ def warn_of_misfit(columns, measured, epsilon):
         )
     if rows * epsilon < ENOUGH:
         return
+    noise = TUNED.laplace.kept * found.sd * math.sqrt(n_classes)
     for place, (name, cells) in enumerate(columns.items()):
         clean = found.clean.get(place)
-        if clean is None or not isinstance(cells, ListCells) or not cells.has_others:
+        if clean is None:
             continue
-        if clean[len(cells.values)] > _MOST * clean.sum():
+        listed, kind, least = isinstance(cells, ListCells), cells.kind, _STRAYS * clean.sum()
+        if listed and cells.has_others and clean[len(cells.values)] > max(least, noise):
+            share = clean[len(cells.values)] / clean.sum()
             warn(
-                f"Nearly all values of {name!r} are 'other' in the release: none of the values of "
-                "its schema. Check their spelling and type, and the order of the columns.",
+                f"About {share:.0%} of {name!r} are 'other' in the release, no values of its "
+                "schema. Check their spelling, case, blanks and type, or add values that are "
+                "public; outside='refuse' stops before a charge.",
                 stacklevel=5,
             )
+        if listed or kind.outside == "refuse" or cells.n_ordered <= TUNED.most_values:
+            continue
+        for end, cell in zip(kind.line, cells.cells_of(np.array(kind.line)), strict=True):
+            natural = end in kind.special or (end == 0.0 and not isinstance(kind, Date))
+            if clean[cell] > max(least, noise) and not natural:
+                alike = "" if isinstance(kind, Date) else f", or special=({end:g},) if many have it"
+                warn(
+                    f"About {clean[cell] / clean.sum():.0%} of {name!r} are {cells.label(cell)} in "
+                    "the release, an end of the range, to which values are clipped. Declare a "
+                    f"wider public range{alike}.",
+                    stacklevel=5,
+                )
 
 
 # How far the tables of pairs that a mixture expects are from those of rows.

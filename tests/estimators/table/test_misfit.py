@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateTable
-from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.schema import Category, Integer, Number, Schema
+from skdp_bary.schema import Category, Date, Integer, Number, Schema
 from tests.cases import every
 from tests.world import TableCells, warn_of_misfit
 
@@ -23,11 +22,34 @@ def fit(job, n_rows, accountant=None):
     return PrivateTable(SCHEMA, accountant=accountant, **small).fit(rows)
 
 
-def test_a_column_of_others_is_told():
-    budget = BudgetAccountant(2.0, 1e-6)
-    with pytest.raises(PrivacyWarning, match="Nearly all values of 'job' are 'other'"):
-        fit("COOK", 400, budget)
-    assert len(budget.entries) == 1  # it is read off the release
+@every(
+    "kind, usual, odd, share, words",
+    [
+        (Category(["cook", "nurse"]), "cook", "COOK", 1.0, "100% of 'job' are 'other'"),
+        (Category(["cook", "nurse"]), "cook", "cook ", 0.1, "10% of 'job' are 'other'.* case, bl"),
+        (Category(["cook", "nurse"]), "cook", "COOK", 0.02, ""),
+        (Number(0, 10), 5.0, 50.0, 0.1, r"of 'job' are 10 in .* or special=\(10,\) if many"),
+        (Integer(-99, 99), 5, -999, 0.1, "of 'job' are -99 in the release, an end of the range"),
+        (Date("2020-01-01", "2024-12-31"), "2022-03-04", "1900-01-01", 0.1, "are 2020-01-01 in"),
+        (Number(0, 10, special=(10,)), 5.0, 50.0, 0.1, ""),
+        (Number(0, 10), 5.0, 0.0, 0.5, ""),
+        (Integer(1, 5), 3, 5, 0.5, ""),
+    ],
+)
+def test_values_that_the_schema_does_not_declare_are_told(kind, usual, odd, share, words):
+    """Others and clipped values of a tenth of the rows went unsaid; it is read off the release."""
+    budget = BudgetAccountant(3.0, 1e-6)
+    job = np.where(np.arange(4000) < share * 4000, np.array(odd, object), usual)
+    model = PrivateTable(
+        Schema({"job": kind}), epsilon=3.0, n_components=2, max_iter=1, accountant=budget,
+        random_state=0,
+    )  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(pandas.DataFrame({"job": job}))
+    told = [str(warning.message) for warning in caught if "seeded" not in str(warning.message)]
+    assert len(told) == bool(words) and all(re.search(words, text) for text in told), told
+    assert len(budget.entries) == 1
 
 
 def test_no_more_rows_than_noise_are_told():
@@ -56,6 +78,7 @@ def test_noise_is_no_sign_of_others(released, told):
     noise = SimpleNamespace(
         raw_sizes=np.array([released]),
         size_sd=0.0,
+        sd=0.0,
         sizes=np.ones(1),
         clean={1: np.array([0.0, 0.0, 900.0])},
     )

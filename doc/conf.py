@@ -58,6 +58,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 napoleon_google_docstring = False
+smartquotes = False  # values of parameters are copied with their quotes
 napoleon_custom_sections = [("Privacy", "notes_style")]
 napoleon_use_ivar = True
 autodoc_member_order = "bysource"

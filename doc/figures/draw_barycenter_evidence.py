@@ -78,7 +78,7 @@ def tabulate_thin_shapes():
             line += [f"{seconds.mean():.2f} s"]
         both = [each["pyramid"][0] / each["coreset"][0] for each in fits]
         lines.append([*line, f"{max(both):.2f}"])
-    header = ["noise", "sets", "bounds over rows", "persons × epsilon an atom"]
+    header = ["noise", "sets", "bounds over rows", "people × epsilon per atom"]
     header += ["tree", "largest", "time"]
     header += ["pyramid", "largest ", "time ", "pyramid over tree, largest"]
     write_table("barycenter_thin_shapes", header, lines)

@@ -56,15 +56,18 @@ def tabulate_us(figures):
                 what = "cost of the coreset" if method == "coreset" else f"cost of {method}"
                 if (paper, what, setting) in figures:
                     place, cost = figures[paper, what, setting]
-                    budget = f"{epsilon}, everybody"
+                    budget = f"{epsilon}, all people"
                     lines.append([case, method, budget, f"{cost / base:.3f}", f"{paper}, {place}"])
     for row in read("barycenter_us"):
         if row["epsilon"] >= 0.1 and "delta" not in row["method"]:
             budget = f"{row['epsilon']:g}, those counted"
-            ratio, name = with_interval(row["end_to_end"]), f"ours: {row['method']}"
+            ratio = with_interval(row["end_to_end"])
+            name = f"ours: {row['method']}, {row['neighbors']}"
             lines.append([row["case"], name, budget, ratio, "benchmarks/barycenter/us.py"])
     lines.sort(key=lambda line: line[0])
-    write_table("results_us", ["people", "method", "epsilon, of whom", "cost ratio", "from"], lines)
+    write_table(
+        "results_us", ["people", "method", "epsilon, protects", "cost ratio", "from"], lines
+    )
 
 
 def tabulate_synthetic():

@@ -99,8 +99,8 @@ def work():
 BEFORE_AFTER = {
     "small_kmeans": "twenty fits of k-means, {n:,} rows",
     "heatmap": "fit of a heatmap, {n:,} rows",
-    "persons": "counting {n:,} rows of persons, ids integers",
-    "persons_text": "counting {n:,} rows of persons, ids texts",
+    "persons": "counting {n:,} rows with integer IDs",
+    "persons_text": "counting {n:,} rows with text IDs",
     "generator": "fit of a generator, {n:,} rows, 784 features",
     "discrete_laplace": "50,000 draws of Laplace noise, scale 2**{n}",
     "rounded_gaussian": "50,000 draws of Gaussian noise, scale 2**{n}",

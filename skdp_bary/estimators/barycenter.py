@@ -127,11 +127,13 @@ class PrivateWassersteinBarycenter(
         Atoms.
     weights_ : ndarray of shape (n_atoms,)
         Masses ``1 / n_atoms``.
-    classes_, class_weights_ : ndarray of shape (n_classes,)
-        Labels and weights of the distributions.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    class_weights_ : ndarray of shape (n_classes,)
+        Weights.
     potentials_ : ndarray of shape (n_classes, n_atoms)
-        A row x of a class belongs to the atom with the least ``|x - y_j|**p - potentials_[class,
-        j]``.
+        A row x of a class belongs to the atom with the least
+        ``|x - y_j|**p - potentials_[class, j]``.
     private_measures_ : list of DiscreteMeasure
         Private measure of each distribution.
     release_cost_ : float
@@ -172,8 +174,8 @@ class PrivateWassersteinBarycenter(
     >>> import numpy as np
     >>> from skdp_bary import PrivateWassersteinBarycenter
     >>> X, y = np.random.default_rng(0).beta(2, 5, size=(20000, 2)), np.arange(20000) % 2
-    >>> barycenter = PrivateWassersteinBarycenter(4, classes=[0, 1], bounds=(0, 1), n_hint=20000)
-    >>> barycenter.fit(X, y).support_.shape
+    >>> model = PrivateWassersteinBarycenter(4, classes=[0, 1], bounds=(0, 1), n_hint=20000)
+    >>> model.fit(X, y).support_.shape
     (4, 2)
     """
 

@@ -64,10 +64,16 @@ class BudgetAccountant(SharedBudget):
 
     Attributes
     ----------
-    epsilon, delta : float
-        The limit at the last read of the ledger; :meth:`raise_ceiling` raises it.
-    neighbors, composition, unit : str
-        As passed; they cannot be changed.
+    epsilon : float
+        Limit at the last read of the ledger; :meth:`raise_ceiling` raises it.
+    delta : float
+        The same for delta.
+    neighbors : str
+        As passed.
+    composition : str
+        As passed.
+    unit : str or None
+        As passed.
     ledger : str or None
         Absolute path of the file, or address of the server without password.
     entries : tuple of Entry

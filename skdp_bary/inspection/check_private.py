@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from inspect import getattr_static
 
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from .._sklearn import BaseSearchCV, captioned_diagram
@@ -120,8 +119,6 @@ def _judge(name, estimator, form):
         if budget is None:
             return found(UNKNOWN, _THEIRS, "give it a DiffprivlibAccountant on the shared budget")
         return found(PRIVATE, _THEIRS, budget=budget)
-    if type(estimator) is FrozenEstimator:
-        return found(UNKNOWN, _FROZEN, _HAND_ON)
     fault = public_fault(estimator, form)
     if fault is None:
         return found(PUBLIC, "what it learns does not depend on the rows")
@@ -180,8 +177,6 @@ _LISTED = "use steps of scikit-learn, alone in RowByRow where they are not liste
 _SEVERAL = (
     "choose with PrivateSearchCV, or on public or generated rows, and fit what was chosen once"
 )
-_FROZEN = "it was fitted before, on rows that nothing here has seen"
-_HAND_ON = "if those rows are public, write RowByRow(step, X_public)"
 _ROUNDED = "the private step before it hands on rows whose last bits depend on the rows beside them"
 _GAPS = f"{MISSING.reason}, before it is charged"
 _APART = (

@@ -10,11 +10,15 @@ from ..schema.kinds import Category, Text
 from ..schema.schema import Schema
 from .linear import DomainScaler, JLTransformer
 from .step_rules import (
+    FITTED_BEFORE,
+    KEEPS_IN_FUNCTION,
     LARGEST,
     RULES,
     Fault,
-    alone_fault,
+    faults_alone,
+    faults_held,
     is_private,
+    keeps_fit,
     keeps_rows_apart,
     largest_behind,
     may_overflow,
@@ -181,12 +185,14 @@ def public_fault(step, form):
     """
     if replaced_method(step):
         return REPLACED
+    if keeps_fit(step):
+        return FITTED_BEFORE
     if type(step) is RowByRow and is_private(step.step):
         return _PRIVATE
     if type(step) in (DomainScaler, JLTransformer, RowByRow) and form.gaps:
         return MISSING
     if type(step) is RowByRow:
-        return alone_fault(step.step)
+        return next(faults_alone(step.step), None)
     if type(step) in (DomainScaler, JLTransformer, SchemaTransformer):
         return None
     rule = RULES.get(sklearn_name(step))
@@ -207,6 +213,11 @@ def public_fault(step, form):
     fault = rule.fault(step)
     if fault is not None:
         return fault
+    for name in changed:
+        # functions that rows meet are of the rule above; others make names of columns
+        fault = next((f for f in faults_held(getattr(step, name)) if f != KEEPS_IN_FUNCTION), None)
+        if fault is not None:
+            return fault
     if form.kind not in rule.takes and not (form.kind == "rounded" and "mixed" in rule.takes):
         return _UNDECLARED if form.kind == "raw" else _ONLY_TABLES
     if rule.numeric and form.words:

@@ -10,6 +10,8 @@ from numbers import Real
 import numpy as np
 from numpy.random import RandomState
 from scipy import special
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 
 from ..geometry.bounds import check_domain, width_of
 
@@ -159,6 +161,8 @@ def is_private(step):
     ----------
     step : object
     """
+    if type(step) is FrozenEstimator:  # it has all methods of what it holds, and fits nothing
+        return False
     return hasattr(step, "privacy_plan") or library_of(type(step)) == "diffprivlib"
 
 
@@ -254,23 +258,44 @@ def _rounds_together(advice):
     )
 
 
-def alone_fault(step):
-    """What is wrong with the step in a RowByRow: code of others may keep rows elsewhere.
+def faults_alone(step):
+    """Yield what is wrong with the step in a RowByRow, and with all that it holds.
 
-    A copy of the step forgets with it what it kept in itself, not what a function kept in a
-    closure, nor what a class keeps in itself or in its module. And a function of numpy may pass on
-    memory that it did not write, where a row before was.
+    It is cloned there and fitted on public rows: what keeps its fit in a clone was fitted by the
+    caller, on whatever rows, and a private step would be charged for zeros. Code of others may keep
+    rows elsewhere: a copy of the step forgets with it what it kept in itself, not what a function
+    kept in a closure, nor what a class keeps in itself or in its module. And a function of numpy
+    may pass on memory that it did not write, where a row before was.
     """
-    known = library_of(type(step)) in ("sklearn", "skdp_bary") and not replaced_method(step)
-    if not (known and hasattr(step, "get_params")):
-        return _KEEPS_IN_CLASS
-    held = step.get_params(deep=False)
+    if is_private(step):
+        yield PRIVATE_INSIDE
+        return
+    if keeps_fit(step):
+        yield FITTED_BEFORE
+    elif replaced_method(step) or library_of(type(step)) not in ("sklearn", "skdp_bary"):
+        yield _KEEPS_IN_CLASS
+    held = step.get_params(deep=False) if hasattr(step, "get_params") else {}
     calls = sklearn_name(step) == "FunctionTransformer"
     if calls and not _is_known_call(held.pop("func"), held.pop("kw_args")):
-        return _KEEPS_IN_FUNCTION
+        yield KEEPS_IN_FUNCTION
     own = signature(type(step)).parameters
-    changed = [v for name, v in held.items() if name not in own or v is not own[name].default]
-    return next(filter(None, map(_parameter_fault, changed)), None)
+    for name, value in held.items():
+        if name not in own or value is not own[name].default:
+            yield from faults_held(value)
+
+
+def keeps_fit(step):
+    """Whether an estimator keeps what it was fitted to before, as one that is frozen.
+
+    It is cloned as it is, or reads what another one learned elsewhere.
+    """
+    if is_private(step):
+        return False
+    own = getattr(type(step), "__sklearn_clone__", BaseEstimator.__sklearn_clone__)
+    words = getattr(step, "prefit", None), getattr(step, "cv", None)
+    return own is not BaseEstimator.__sklearn_clone__ or any(
+        type(word) in (bool, str) and word in (True, "prefit") for word in words
+    )
 
 
 def _is_known_call(function, arguments):
@@ -304,13 +329,21 @@ _ARGUMENTS = [
 ]
 FUNCTIONS = [(function, set()) for function in (None, *_NUMBER_TO_NUMBER)] + _ARGUMENTS
 
+FITTED_BEFORE = Fault(
+    "it was fitted before, on rows that nothing here has seen",
+    "if those rows are public, write RowByRow(step, X_public)",
+)
+PRIVATE_INSIDE = Fault(
+    "it holds a private step, which RowByRow refuses to fit on public rows",
+    "write make_pipeline(..., RowByRow(private_step))",
+)
 _KEEPS_IN_CLASS = Fault(
     "its class, or that of something in it, is none of scikit-learn, and may keep something of the "
     "rows before in itself or in its module, which nothing can see",
     "use steps of scikit-learn whose parameters are numbers, text, or arrays of them, or make sure "
     "that it keeps nothing outside of the step",
 )
-_KEEPS_IN_FUNCTION = Fault(
+KEEPS_IN_FUNCTION = Fault(
     "it calls a function that may keep something of the rows before, or hand on memory where they "
     "were",
     "give FunctionTransformer a function of one number of numpy or scipy.special, such as np.log1p,"
@@ -327,19 +360,16 @@ def _is_plain(value):
     return type(value) in (type(None), bool, int, float, complex, str, bytes)
 
 
-def _parameter_fault(value):
-    """What is wrong with a parameter, not at its default, of a step in a RowByRow."""
-    if _is_plain(value) or type(value) in (range, RandomState):
-        return None
-    # types of numbers or texts, as dtype parameters take
-    types = (np.generic, bool, int, float, complex, str)
-    is_type = isinstance(value, type) and issubclass(value, types)
-    if is_type and library_of(value) in ("builtins", "numpy"):
-        return None
-    if isinstance(value, np.dtype) and library_of(type(value)) == "numpy":
-        return None
-    if hasattr(value, "get_params"):
-        return alone_fault(value)
+def faults_held(value):
+    """Yield what is wrong with a parameter, not at its default: only public facts are plain.
+
+    These are numbers, texts and arrays of them, and steps that are known.
+    """
+    if _is_plain(value) or type(value) in (range, RandomState) or _is_type(value):
+        return
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        yield from faults_alone(value)
+        return
     parts = None
     if type(value) is dict:
         parts = value.values()
@@ -350,11 +380,28 @@ def _parameter_fault(value):
     elif type(value) is np.ndarray and value.dtype == object:
         parts = value.ravel()
     if parts is not None:
-        return next(filter(None, map(_parameter_fault, parts)), None)
-    if callable(value):
-        return _KEEPS_IN_FUNCTION
+        for part in parts:
+            yield from faults_held(part)
+    elif callable(value):
+        yield KEEPS_IN_FUNCTION
+    elif not (_is_public_fact(value) or _is_pandas_na(value)):
+        yield _KEEPS_IN_CLASS
+
+
+def _is_type(value):
+    """Whether it is a type of numbers or texts, as dtype parameters take."""
+    if isinstance(value, np.dtype):
+        return library_of(type(value)) == "numpy"
+    is_type = isinstance(value, type) and issubclass(
+        value, (np.generic, bool, int, float, complex, str)
+    )
+    return is_type and library_of(value) in ("builtins", "numpy")
+
+
+def _is_public_fact(value):
+    """Whether it is a domain or a schema of this package."""
     ours = library_of(type(value)) == "skdp_bary" and not replaced_method(value)
-    return None if ours or _is_pandas_na(value) else _KEEPS_IN_CLASS
+    return ours and type(value).__module__.startswith(("skdp_bary.geometry.", "skdp_bary.schema."))
 
 
 _ALONE = "use RowByRow around it, or JLTransformer or DomainScaler"

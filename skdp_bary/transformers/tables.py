@@ -22,7 +22,7 @@ from ..geometry.rowwise import saturated
 from ..parameters import Having, OfColumns, PlainParameters, Points, check_parameters
 from ..schema.schema import Schema, warn_of_unnamed
 from ..values import as_floats, column_names, read_rows, with_width
-from .step_rules import is_private, library_of
+from .step_rules import FITTED_BEFORE, PRIVATE_INSIDE, faults_alone, is_private, library_of
 
 # The first step of a pipeline: rows in the form that their schema declares.
 
@@ -281,8 +281,13 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
         """
         check_parameters(self)
         private = is_private(self.step)
-        inner = [] if private else self.step.get_params().values()
-        if any(is_private(part) for part in inner if not isinstance(part, type)):
+        faults = set() if private else set(faults_alone(self.step))
+        if FITTED_BEFORE in faults:
+            raise ValueError(
+                f"step must be fitted by RowByRow, got {type(self.step).__name__}, fitted before. "
+                "Pass the step that is not frozen, with its public rows: RowByRow(step, X_public)."
+            )
+        if PRIVATE_INSIDE in faults:
             raise ValueError(
                 f"step must be private itself or public, got {type(self.step).__name__} with a "
                 "private step inside. Write make_pipeline(..., RowByRow(private_step))."
@@ -410,6 +415,8 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
 
     def _sk_visual_block_(self):
         kind = "private" if is_private(self.step) else "public"
+        if kind == "public" and any(faults_alone(self.step)):
+            kind = "unknown"
         return captioned_block(self, f"{kind}: every row passes alone")
 
 

@@ -13,10 +13,14 @@ from sklearn.cluster import FeatureAgglomeration
 from sklearn.compose import ColumnTransformer
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.feature_selection import SelectFromModel
+from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, PairwiseKernel
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.kernel_approximation import AdditiveChi2Sampler, Nystroem, PolynomialCountSketch
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils import all_estimators
 
@@ -60,6 +64,10 @@ ORDINAL = preprocessing.OrdinalEncoder(
     categories=[["a", "b"]], handle_unknown="use_encoded_value", unknown_value=-1
 )
 KNOTS = np.zeros((2, 1))
+ROWS = np.random.default_rng(0).random((9, 2))
+FROZEN = FrozenEstimator(preprocessing.StandardScaler().fit(ROWS))
+MODEL = Ridge().fit(ROWS, ROWS[:, 0])
+KMEANS = PrivateKMeans(2, bounds=(0, 1))
 
 
 def fault(*steps):
@@ -142,6 +150,10 @@ def test_steps_of_scikit_learn_need_the_declared_form(step):
             "constant",
         ),
         ((NUMBERS, AdditiveChi2Sampler()), "from 0 on"),
+        # what the caller fitted, or code of others, in a parameter
+        ((FROZEN,), "RowByRow(step, X_public)"),
+        ((NUMBERS, preprocessing.Binarizer(threshold=FROZEN)), "RowByRow(step, X_public)"),
+        ((NUMBERS, preprocessing.PolynomialFeatures(degree=[Fraction(2)])), "nothing can see"),
         ((preprocessing.MultiLabelBinarizer(classes=["a"]),), "public labels"),
         # errors on words among numbers, and on what is no text among texts
         ((TABLE, preprocessing.PolynomialFeatures()), "numeric columns"),
@@ -453,6 +465,36 @@ def listed(*levels):
     return np.array(levels, dtype=object)
 
 
+REFUSED = {  # by the fit, too
+    "X_public": [  # learned elsewhere
+        *(FROZEN, make_pipeline(DomainScaler((0, 1)), FROZEN), RowByRow(FROZEN)),
+        FeatureUnion([("a", preprocessing.Normalizer()), ("b", FROZEN)]),
+        ColumnTransformer([("a", "drop", [0])], remainder=make_pipeline(FROZEN)),
+        SelectFromModel(FrozenEstimator(MODEL), prefit=True),
+        *(SelectFromModel(MODEL, prefit=True), FrozenEstimator(KMEANS)),
+        make_pipeline(function(counting), FROZEN),
+    ],
+    "a private step": [
+        *(make_pipeline(DomainScaler((0, 1)), KMEANS), FeatureUnion([("a", KMEANS)])),
+        ColumnTransformer([("a", RowByRow(KMEANS), [0])]),
+        *(RowByRow(RowByRow(KMEANS)), GridSearchCV(KMEANS, {}), make_pipeline(Largest(), KMEANS)),
+    ],
+}
+
+
+@every("told, step", [(told, step) for told, steps in REFUSED.items() for step in steps])
+def test_what_is_fitted_elsewhere_or_charged_is_refused_inside_of_row_by_row(told, step):
+    """A scaler that was fitted on all rows moved a release 240 times as far as was stated."""
+    alone = RowByRow(step)
+    (verdict, _) = check_private(make_pipeline(alone, PrivateMeasure(bounds=(0, 1)))).steps
+    assert verdict.verdict == "unknown" and fault(alone)
+    assert "unknown: every row" in alone._repr_html_()
+    with pytest.raises(ValueError, match="X_public|with a private step inside"):
+        alone.fit(ROWS)
+    if not isinstance(step, Pipeline):  # whose first step may have more to say
+        assert told in fault(alone)
+
+
 BY_ROWS = {
     "": [  # public one row at a time: functions of numpy and scipy, and plain parameters
         *map(function, [None, np.log1p, np.tanh, np.sort, special.expit, special.erf]),
@@ -484,6 +526,7 @@ BY_ROWS = {
         preprocessing.OneHotEncoder(categories=[listed(0.5, Fraction(1, 2))]),
         IterativeImputer(estimator=GaussianProcessRegressor(PairwiseKernel(metric=np.dot))),
         FeatureUnion([("a", RowByRow(function(np.empty_like)))]),
+        IterativeImputer(estimator=Ridge(alpha=Largest)),
         Nystroem(kernel_params={"where": listed(len)}),
     ],
 }

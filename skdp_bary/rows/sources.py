@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable
 from contextlib import closing, nullcontext
 from functools import partial
-from itertools import chain
+from itertools import chain, filterfalse
 
 import numpy as np
 
@@ -425,6 +425,7 @@ _DECLARED = {
     "duckdb": "database.sql(\"from read_csv('rows.csv', types={%r: 'varchar'})\")",
 }
 _TEXTS = "string", "large_string", "dictionary<values=string", "dictionary<values=large_string"
+_INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _READ_AS_NUMBERS = "number", "integer", "boolean"
 _OF_DATASETS = {"batch_readahead": 2, "fragment_readahead": 1, "use_threads": False}
 
@@ -467,9 +468,9 @@ class ArrowSource(ChunkSource):
 
 
 def refuse_types_of_rows(X, groups, schema, beside):
-    """Raise where files of text are read whose lines decide together how IDs and values are read.
+    """Raise where types that other lines or files decide change how IDs or values are read.
 
-    Numbers are the same by any such type, or an error.
+    Numbers are the same by any type of a file of text, or an error.
 
     Parameters
     ----------
@@ -480,21 +481,52 @@ def refuse_types_of_rows(X, groups, schema, beside):
     beside : set of str
         Names of columns that are no features.
     """
-    engine, casts = _reads_text(X)
-    if engine is None:
+    ids = getattr(declared(groups), "ids", None)
+    if (ids is None and schema is None) or not (_is_dataset(X) or _reads_text(X)[0]):
         return
     types = {field.name: str(field.type) for field in batches_of(X).before_rows.schema}
-    wanted = [name for name in [getattr(declared(groups), "ids", None)] if name in types]
+    wanted = [ids]
     if schema is not None:
-        names = schema.names or [name for name in types if name not in beside]
-        kinds = zip(names, schema.kinds(len(names)), strict=True)
+        names = schema.names or [name for name in types if name not in {*beside, ids}]
+        kinds = zip(names, schema.kinds(len(names)), strict=False)
         wanted += [name for name, kind in kinds if kind.word not in _READ_AS_NUMBERS]
-    for name in wanted:
-        if name in types and (casts or not types[name].startswith(_TEXTS)):
+    wanted = [name for name in wanted if name in types]
+    if not wanted:
+        return
+    if _is_dataset(X):
+        _refuse_other_files(X, wanted)
+    engine, casts = _reads_text(X)
+    for name in wanted if engine else ():
+        if casts or not types[name].startswith(_TEXTS):
             raise ValueError(
                 f"Column {name!r} must be declared as text where its file is read, got types that "
                 f"other lines decide. For example {_DECLARED[engine] % name}."
             )
+
+
+def _refuse_other_files(X, names):
+    """Raise where the files of a dataset have types from which IDs or values are converted."""
+    if not hasattr(X, "get_fragments"):
+        raise TypeError(
+            f"X must be the dataset itself, as {names[0]!r} may have another type in some file, "
+            "got a Scanner, which does not say. Pass what scanner() was called on."
+        )
+    for fragment in filterfalse(_has_text_files, X.get_fragments()):
+        own = fragment.physical_schema
+        for name in names:
+            whole = X.schema.field(name).type
+            there = own.field(name).type if name in own.names else whole
+            if _family(there) not in ("null", _family(whole)):  # nothing, or an error
+                raise ValueError(
+                    f"Column {name!r} must have one type in all files, got {there} next to {whole}."
+                    " Write it anew, for example column.cast('string')."
+                )
+
+
+def _family(kind):
+    """Return what values of a type of Arrow are, however they are kept."""
+    word = str(kind)
+    return "text" if word.startswith(_TEXTS) else "integers" if word in _INTEGERS else word
 
 
 def _reads_text(X):
@@ -505,24 +537,16 @@ def _reads_text(X):
         is_text = _TEXT_FILES.search(plan) and type(lazy).__module__.startswith("polars")
         return ("polars", bool(_TO_TEXT.search(plan))) if is_text else (None, False)
     if _is_dataset(X):
-        return ("pyarrow" if any(map(_is_text_format, _formats(X))) else None), False
+        return ("pyarrow" if _has_text_files(X) else None), False
     if _is_of_duckdb(X) and hasattr(X, "explain"):
         return ("duckdb" if _TEXT_FILES.search(unquoted(X.explain)) else None), False
     return None, False
 
 
-def _is_text_format(form):
-    return type(form).__name__ in ("CsvFileFormat", "JsonFileFormat")
-
-
-def _formats(X):
-    """Yield the formats of the files of a dataset; of a scanner, that of its first batch."""
-    if hasattr(X, "scan_batches"):
-        first = next(iter(X.scan_batches()), None)
-        yield getattr(getattr(first, "fragment", None), "format", None)
-    for part in getattr(X, "children", []):
-        yield from _formats(part)
-    yield getattr(X, "format", None)
+def _has_text_files(X):
+    form = type(getattr(X, "format", None)).__name__
+    is_text = form in ("CsvFileFormat", "JsonFileFormat")
+    return is_text or any(map(_has_text_files, getattr(X, "children", ())))
 
 
 def _is_of_duckdb(X):

@@ -1,13 +1,48 @@
 """Person ids in chunks: of two kinds or missing, they are refused for free, wherever they lie."""
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
+import pyarrow
+import pyarrow.dataset
+import pyarrow.parquet
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
 from tests.rows.test_person_ids import CUT
+from tests.world import open_rows
 
 from .promises import Promise, Trial, repeated
 
 _WORDS = "groups must hold"
+_TYPES = "int64", "int8", "string", "bool", "double"
+
+
+def bring_ids(rng):
+    """Bring ids of two kinds in chunks, or in files of one dataset."""
+    return bring_files(rng) if rng.random() < 0.2 else bring_odd_ids(rng)
+
+
+def bring_files(rng):
+    """Write ids of two types into the files of one dataset."""
+    kinds = [str(kind) for kind in rng.choice(_TYPES, size=2)]
+    ids = [pyarrow.array(rng.integers(0, 3, size=4)).cast(kind) for kind in kinds]
+    with tempfile.TemporaryDirectory() as folder:
+        for place, values in enumerate(ids):
+            table = pyarrow.table({"x": np.zeros(4), "id": values})
+            pyarrow.parquet.write_table(table, Path(folder) / f"{place}.parquet")
+        try:
+            rows = open_rows(pyarrow.dataset.dataset(folder), groups="id")
+            n_persons = rows.source.count_persons()
+        except ValueError:
+            return None
+    different = {
+        (str(values.type).rstrip("0123456789"), each)
+        for values in ids
+        for each in values.to_pylist()
+    }
+    same = n_persons == len(different)
+    return Trial(violation="" if same else f"{kinds}: {n_persons} persons have ids {different}")
 
 
 def bring_odd_ids(rng):
@@ -47,5 +82,5 @@ def _ids(rng):
 PROMISE = Promise(
     "ids",
     "Person ids that are missing or of two kinds are refused before a charge, others are not",
-    repeated(bring_odd_ids),
+    repeated(bring_ids),
 )

@@ -169,6 +169,10 @@ PLANTED = {
         *(trials(texts.bring_lines), 100, "a line changes"),
         (home("open_rows"), "refuse_types_of_rows", lambda *given: None),
     ),
+    "the first file decides the type of ids": (
+        *(trials(ids.bring_files), 100, "persons have ids"),
+        (home("ArrowSource"), "_refuse_other_files", lambda *given: None),
+    ),
     "ids of two kinds are counted": (
         *(ids.PROMISE.attack, 100, "are counted"),
         (home("same_kind"), "same_kind", lambda found: None),

@@ -95,7 +95,6 @@ STREAMS = {
     "duckdb": duckdb,
     "lazy": lazy,
     "dataset": dataset.dataset,
-    "scanner": lambda table: dataset.dataset(table).scanner(),
     "reader": reader,
     "collected": lambda table: lazy(table).collect_batches(),
 }

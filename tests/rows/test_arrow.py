@@ -12,7 +12,16 @@ from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.schema import Category, Number, Schema
 from tests import world
 from tests.cases import every
-from tests.rows.containers import STREAMS, Capsule, arrow, dataset, duckdb, lazy, reader
+from tests.rows.containers import (
+    STREAMS,
+    Capsule,
+    arrow,
+    dataset,
+    duckdb,
+    lazy,
+    parquet,
+    reader,
+)
 from tests.world import home, read
 
 source_for, distinct_labels = home("open_source").source_for, home("open_source").distinct_labels
@@ -346,7 +355,6 @@ FILES = {
         lambda path: dataset.dataset(path, format="csv"),
         lambda path: dataset.dataset(path, format="csv", schema=arrow.schema(ZIPS)),
     ),
-    "scanner": (lambda path: dataset.dataset([path], format="csv").scanner(), None),
     "duckdb": (
         lambda path: sql(f"from read_csv('{path}', types={{'zip': 'bigint'}})"),
         lambda path: sql(f"from read_csv('{path}', all_varchar=true)"),
@@ -373,3 +381,22 @@ def test_types_that_lines_decide_are_refused(tmp_path, kind):
             numbers = None if "recode" in given else world.TableCells(Schema({"x": Number(0, 1)}))
             source = world.open_rows(declare(path), **{"recode": numbers} | given).source
             assert source.count_persons() == 2
+
+
+def test_files_of_other_types_are_refused(tmp_path):
+    """The first file decided which ids of all others were one: True, or floats beyond 2**53."""
+    for odd in ([True, True], [0.5, 2.0**60], ["1", "2"]):
+        for place, who in enumerate(([2**60, 1], odd)):
+            table = arrow.table({"x": [0.1, 0.9], "who": arrow.array(who)})
+            parquet.write_table(table, tmp_path / f"{place}.parquet")
+        both = dataset.dataset(tmp_path)
+        with pytest.raises(ValueError, match="'who' must have one type in all files"):
+            world.open_rows(both, groups="who")
+    parquet.write_table(
+        table.set_column(1, "who", arrow.array([3, 4], "int8")), tmp_path / "1.parquet"
+    )
+    both = dataset.dataset(tmp_path)
+    assert world.open_rows(both, groups="who").source.count_persons() == 4
+    with pytest.raises(TypeError, match="the dataset itself"):
+        world.open_rows(both.scanner(), groups="who")
+    assert world.open_rows(both.scanner()).n_features == 2

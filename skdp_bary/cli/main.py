@@ -92,10 +92,8 @@ def _flag(text):
 
 def _out(forms):
     return {
-        "--out": _named(
-            "FILE", f"where the release goes: {forms}; may be given again", action="append"
-        ),
-        "--overwrite": _flag("replace a file that is there already"),
+        "--out": _named("FILE", f"file of the release: {forms}; can be repeated", action="append"),
+        "--overwrite": _flag("replace an existing file"),
     }
 
 
@@ -107,53 +105,51 @@ def _privacy(delta):
         **({} if delta is None else {"--delta": {"type": float, "default": delta, "help": text}}),
         "--neighbors": {
             "choices": get_args(Neighbors),
-            "help": "what is protected (default: the ledger's, or add_remove)",
+            "help": "neighboring relation (default: the ledger's, or add_remove)",
         },
-        "--ledger": _named("FILE", "budget that is charged, see: skdp-bary budget create"),
+        "--ledger": _named("FILE", "budget to charge, see: skdp-bary budget create"),
         **_AT_MOST,
-        "--note": _named("TEXT", "kept with the entry of the ledger, as 2026-03", default=""),
-        "--dry-run": _flag("print what it would cost, read and charge nothing"),
+        "--note": _named("TEXT", "text for the entry of the ledger, such as 2026-03", default=""),
+        "--dry-run": _flag("print the privacy cost without reading or charging"),
     }
 
 
 _AT_MOST = {
     "--at-most": _named(
         "EPSILON/PERIOD",
-        "most that all entries of this day, month, quarter or year, in UTC, may spend, as 1/year; "
-        "the ledger does not keep it, so give it every time",
+        "limit of all entries of this day, month, quarter or year, in UTC, such as 1/year; the "
+        "ledger does not store it, so pass it every time",
     )
 }
 _TABLE = "private table: .csv, .csv.gz or .parquet, with a line of column names"
 _KEEP = {"--keep-columns": _named("NAME", "only these columns (default: all)", nargs="+")}
 _COLUMNS = {
-    "--columns": _named("NAME", "columns that make a row (default: all)", nargs="+"),
+    "--columns": _named("NAME", "columns to use (default: all)", nargs="+"),
     "--bounds": _named(
         "NAME=LOW:HIGH",
-        "public range of every column, as lon=-98:-97 lat=30:31; or LOW HIGH, two numbers or two "
-        "comma-separated lists",
+        "public range of every column, such as lon=-98:-97 lat=30:31; or LOW HIGH, two numbers or "
+        "two comma-separated lists",
         nargs="+",
     ),
 }
 _PERSONS = {
     "--where": _named(
         "RULE",
-        "keep the rows that meet a public rule, as 'month == 2026-03', 'date startswith 2026-03' "
-        "or 'age >= 18'; may be given again",
+        "keep the rows that meet a public rule, such as 'month == 2026-03', 'date startswith "
+        "2026-03' or 'age >= 18'; can be repeated",
         action="append",
         default=[],
     ),
-    "--drop-missing": _flag("leave out rows without a value in a column that is used"),
-    "--groups": _named("NAME", "column of person ids: protect persons, not rows"),
-    "--unit": _named(
-        "NAME", "what a person is, as in the ledger (default: the column of --groups)"
-    ),
-    "--n-hint": _named("N", "public guess at the number of persons", type=int),
+    "--drop-missing": _flag("leave out rows with a missing value in a used column"),
+    "--groups": _named("NAME", "column of person IDs: protect people, not rows"),
+    "--unit": _named("NAME", "privacy unit, as in the ledger (default: the column of --groups)"),
+    "--n-hint": _named("N", "public estimate of the number of people", type=int),
 }
 _LABELS = {
     "--label": _named("NAME", "column that names the group of a row"),
     "--classes": _named("LABEL", "public set of groups", nargs="+"),
 }
-_ROWS = {"--rows": _whole(1000, "number of synthetic rows, which costs nothing")}
+_ROWS = {"--rows": _whole(1000, "number of synthetic rows, at no privacy cost")}
 _FORMS = ".csv, .npz, .geojson or .png"
 _RELEASES = {  # options beside those that all have
     "measure": _out(_FORMS),
@@ -182,17 +178,17 @@ def _parser():
         }
         command = _add(commands, name, PAGES[name], "run_release", groups)
         command.set_defaults(release=name, **({"delta": 0.0} if delta is None else {}))
-    sizes = "public lower bound of the number of persons of each table (default: bought)"
+    sizes = "public lower bound of the people in each table (default: estimated)"
     two = {
         "table": {"help": f"{_TABLE} or a sketch, .npz"},
         **_COLUMNS,
         **_PERSONS,
-        "other": {"help": "another one of the kind, with the same columns"},
+        "other": {"help": "another file of the same kind and columns"},
         "--n-min": _named("N", sizes, type=int, nargs="+"),
     }
     groups = {"rows": two, "privacy": _privacy(0.0)}
     _add(commands, "compare", PAGES["compare"], "run_compare", groups)
-    schema = "public .yaml or .json of what the columns can hold, see: skdp-bary schema"
+    schema = "public .yaml or .json file of the columns, see: skdp-bary schema"
     groups = {
         "rows": {
             "table": {"help": _TABLE},
@@ -201,7 +197,7 @@ def _parser():
             **_PERSONS,
         },
         "release": {
-            "--label": _named("NAME", "column that others are to predict"),
+            "--label": _named("NAME", "column that the others predict"),
             **_ROWS,
             **_out(".csv, .npz or .parquet"),
         },
@@ -214,13 +210,13 @@ def _parser():
         example = f"  skdp-bary budget {name} {example}\n"
         about = page(text, f"{text[0].upper()}{text[1:]}.", example, BUDGET_STATUS)
         _add(actions, name, about, "raise_" if name == "raise" else name, {None: options})
-    place = {"pipeline": _named("MODULE:NAME", "where the pipeline is, as mypackage.models:pipe")}
+    place = {"pipeline": _named("MODULE:NAME", "the pipeline, such as mypackage.models:pipe")}
     _add(commands, "audit", PAGES["audit"], "run_audit", {None: place})
     written = {
         "table": _named("TABLE", "a file ending in .csv, .csv.gz or .parquet"),
         **_KEEP,
         **_out(""),
-        "--out": _named("FILE", "where the schema goes: a .yaml file; printed without"),
+        "--out": _named("FILE", ".yaml file of the schema (default: print it)"),
     }
     _add(commands, "schema", PAGES["schema"], "run_schema", {None: written})
     return parser
@@ -244,22 +240,22 @@ def _add(commands, name, about, run, groups):
 # Commands for the owner of a budget.
 
 _LEDGER = {"ledger": {"help": "ledger file, or postgresql://user@host/database#budget"}}
-_WHO = {"--who": {"default": "", "help": "who decided it, kept with the entry"}}
-_NOTE = {"--note": {"default": "", "help": "why, kept with the entry"}}
+_WHO = {"--who": {"default": "", "help": "decision maker, for the entry"}}
+_NOTE = {"--note": {"default": "", "help": "reason, for the entry"}}
 _ACTIONS = {  # what it does, options, an example
     "create": (
-        "make a ledger with a ceiling",
+        "make a ledger with a budget limit",
         {
             **_LEDGER,
-            "--epsilon": {"type": float, "required": True, "help": "ceiling of the privacy loss"},
+            "--epsilon": {"type": float, "required": True, "help": "limit of the privacy loss"},
             "--delta": {
                 "type": float,
                 "default": 0.0,
-                "help": "ceiling of the failure probability (default: 0)",
+                "help": "limit of the failure probability (default: 0)",
             },
             "--neighbors": {"choices": get_args(Neighbors), "default": "add_remove"},
             "--composition": {"choices": COMPOSITIONS, "default": "sum"},
-            "--unit": _named("NAME", "what a person is, as patient_id: others are refused"),
+            "--unit": _named("NAME", "privacy unit, such as patient_id: others are refused"),
             "--file-group": _named("GROUP", "group of this computer that may spend from the file"),
         },
         "budget.db --epsilon 2",
@@ -270,33 +266,35 @@ _ACTIONS = {  # what it does, options, an example
         "budget.db --at-most 1/year",
     ),
     "raise": (
-        "raise the ceiling, by an entry that says who and why; it cannot be lowered",
+        "raise the limit, with who and why in an entry; it cannot be lowered",
         {
             **_LEDGER,
-            "--epsilon": {"type": float, "required": True, "help": "new ceiling"},
-            "--delta": {"type": float, "help": "new ceiling (default: as it is)"},
+            "--epsilon": {"type": float, "required": True, "help": "new limit"},
+            "--delta": {"type": float, "help": "new limit (default: unchanged)"},
             **_WHO,
             **_NOTE,
         },
         'budget.db --epsilon 3 --who "M. Curie" --note "year 2"',
     ),
-    "receipt": ("print a receipt of all entries, to be kept elsewhere", _LEDGER, "budget.db"),
+    "receipt": ("print a receipt of all entries, to store elsewhere", _LEDGER, "budget.db"),
     "verify": (
-        "check that a ledger is whole",
-        {**_LEDGER, "--receipt": _named("FILE", "and that it holds all entries of a receipt")},
+        "check that a ledger is intact",
+        {
+            **_LEDGER,
+            "--receipt": _named("FILE", "also check that it has all entries of this receipt"),
+        },
         "budget.db --receipt r.json",
     ),
     "backup": (
         "write a backup that cannot be spent from",
-        {**_LEDGER, "copy": {"help": "file to be made"}},
+        {**_LEDGER, "copy": {"help": "new file"}},
         "budget.db copy.db",
     ),
     "restore": (
-        "put a backup in the place of a ledger file that was lost; charge again what was charged "
-        "after the backup was made",
+        "replace a lost ledger file by a backup; then repeat the charges made after the backup",
         {
-            "copy": {"help": "what backup wrote, or a refused ledger file that was moved"},
-            "ledger": {"help": "ledger file to be made"},
+            "copy": {"help": "backup, or a refused ledger file that was moved"},
+            "ledger": {"help": "new ledger file"},
             **_WHO,
             **_NOTE,
         },

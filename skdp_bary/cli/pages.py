@@ -18,24 +18,24 @@ NEED_DELTA = ("generate", "sketch")  # releases that have no pure form
 
 RELEASE_STATUS = """\
   0  done; the release was written to --out, or printed
-  2  something was wrong with the command, the file or the ledger; nothing was written
-  3  the budget refused the release, or would (--dry-run); nothing was charged or written
-  4  the release was charged and could not be written to --out; it is kept where the message says
+  2  usage, input or ledger error; nothing was written
+  3  over budget, also with --dry-run; nothing was charged or written
+  4  the release was charged but not written to --out; the message names the file that has it
 """
 BUDGET_STATUS = """\
   0  done
-  2  something was wrong with the command or the ledger
-  3  the budget refused, as it does a ceiling below the present one
+  2  usage or ledger error
+  3  refused, for example a limit below the present one
 """
 _AUDIT_STATUS = """\
-  0  every step keeps the guarantee, or learns nothing from the rows
-  2  a step leaks, or nothing is known about it; or there is no such pipeline
+  0  every step keeps the guarantee, or is independent of the rows
+  2  a step leaks or is unknown, or there is no such pipeline
 """
 _ANY_STATUS = """\
   0  done
-  2  something was wrong with the command, a file or the ledger, or a step that was audited leaks
-  3  the budget refused, or would (--dry-run)
-  4  the release was charged, and is not in --out but where the message says
+  2  usage, input or ledger error, or an audited step leaks
+  3  over budget, also with --dry-run
+  4  the release was charged but not written to --out; the message names the file that has it
 """
 ENVIRONMENT = """\
 environment:
@@ -44,19 +44,19 @@ environment:
   COLUMNS           width of this text
 """
 _TABLES = """\
-Rows outside of --bounds {outside}. Bounds, sizes, groups and columns must be known
-without looking at the rows: what is chosen by looking is not covered by epsilon. With --groups all
-rows of one person count as one person, and the table is read as a whole; without, every row is a
-person, and rows are read in chunks.
+Rows outside --bounds {outside}. Choose bounds, sizes, groups and columns without
+looking at the rows: epsilon does not cover choices made from the rows. With --groups all rows with
+one ID are one person, and the table is read as a whole. Without, every row is a person, and rows
+are read in chunks.
 """
 _PERSONS = """\
-With --groups all rows of one person count as one person, and the table is read as a whole; without,
-every row is a person, and rows are read in chunks.
+With --groups all rows with one ID are one person, and the table is read as a whole. Without, every
+row is a person, and rows are read in chunks.
 """
 _OTHERS = {  # of pages that do not end as those of releases: the last paragraph, and the status
     "table": (_PERSONS, RELEASE_STATUS),
     "audit": ("", _AUDIT_STATUS),
-    "schema": ("", BUDGET_STATUS.replace("the ledger", "the file").split("  3")[0]),
+    "schema": ("", BUDGET_STATUS.replace("ledger", "file").split("  3")[0]),
     "budget": ("", BUDGET_STATUS),
     "skdp-bary": ("", _ANY_STATUS),
 }
@@ -79,7 +79,7 @@ def _read():
         head, *lines = block.splitlines()
         name, _, brief = head.partition(": ")
         told = [line for line in lines if not line.startswith("  ")]
-        outside = "carry no mass" if name == "heatmap" else "are moved to their border"
+        outside = "carry no mass" if name == "heatmap" else "are clipped to them"
         more, status = _OTHERS.get(name, (_TABLES.format(outside=outside), RELEASE_STATUS))
         examples = "\n".join([*lines[len(told) :], ""])
         found[name] = page(brief, "\n".join([*told, "", more]), examples, status)

@@ -410,11 +410,12 @@ path, of shape (n_rows, n_features)
             if size == 0:
                 raise ValueError(_NOBODY.format(plan.relation))
         mechanisms = {step.name: step.mechanism for step in plan.steps}
+        least = min(each.amount for each in mechanisms.values())
         return Facts(
             relation=plan.relation,
             n_features=rows.n_features,
             classes=rows.classes,
-            units=rows.units_for(size, min(each.amount for each in mechanisms.values())),
+            units=coarser_units(rows.person_units, 1 if size is None else size, least),
             total_public=mass_public and (one_class or plan.relation == REPLACE_ONE),
             mass_public=mass_public,
             domain=domain,

@@ -152,22 +152,6 @@ class TableMixture:
                 found[rows] = highest + np.log(sums) + inside
         return found
 
-    def marginal(self, places):
-        """Return the probabilities of the cells of one or two columns, by class.
-
-        Returns
-        -------
-        found : ndarray of shape (n_classes, n_cells) or (n_classes, n_cells, n_cells)
-        """
-        found = []
-        for code, weights in enumerate(self.weights.T):
-            tables = [self.columns[place][code].cell_probabilities(code) for place in places]
-            if len(tables) == 2:
-                found.append((weights[:, None] * tables[0]).T @ tables[1])
-            else:
-                found.append(weights @ tables[0])
-        return np.stack(found)
-
 
 def mixture_of(measured, setting, weights, bins):
     """Return the mixture of fitted weights and bins.

@@ -103,10 +103,11 @@ def in_order(bounds: Bounds, names: list[str] | None) -> Bounds:
         return bounds
     _refuse_geojson(bounds)
     if names is None:
+        pairs = [tuple(np.asarray(p).tolist()) if is_pair(p) else p for p in bounds.values()]
         raise ValueError(
             f"bounds names the columns {list(bounds)}, and the rows have no names of columns. Fit "
             "a dataframe, or give bounds in the order of the columns, as "
-            f"Box.of_features({[as_plain(pair) for pair in bounds.values()]})."
+            f"Box.of_features({pairs})."
         )
     if set(bounds) != set(names):
         advice = _advice_on_names(list(bounds), names)
@@ -208,11 +209,6 @@ def some_of(lines: list[str], between: str) -> str:
     return between.join(lines)
 
 
-def as_plain(pair):
-    """Return a pair of numbers as Python shows them, for a message."""
-    return tuple(np.asarray(pair).tolist()) if is_pair(pair) else pair
-
-
 def _refuse_pairs(bounds):
     """Refuse four numbers that can be read as (lows, highs) and as one pair for each feature.
 
@@ -220,7 +216,7 @@ def _refuse_pairs(bounds):
     """
     if isinstance(bounds, (tuple, list)) and any(isinstance(b, np.ndarray) for b in bounds):
         return
-    pairs = [as_plain(pair) for pair in bounds]
+    pairs = [tuple(np.asarray(pair).tolist()) for pair in bounds]  # as Python shows them
     written = pairs if len(pairs) <= _SHOWN else "[(low, high), ...]"
     by_feature = f"Box.of_features({written})"
     if len(pairs) != 2:

@@ -107,7 +107,13 @@ def _judge(name, estimator, form):
         verdict, budget = _judge(name, estimator.step, form)
         return replace(verdict, estimator="RowByRow"), budget
     ours = isinstance(estimator, (BasePrivateEstimator, PrivateSearchCV))
-    if ours and not _fits_otherwise(estimator):
+    if ours:
+        # code of others may take the place of the one fit, the charge or what they stand on
+        kind = type(estimator)
+        own = next(c for c in kind.__mro__ if library_of(c) == "skdp_bary")
+        pairs = ((getattr_static(c, name, None) for c in (kind, own)) for name in _THE_FIT)
+        ours = all(theirs is known for theirs, known in pairs)
+    if ours:
         budget = estimator.accountant
         if form.kind == "rounded":
             return found(UNKNOWN, _ROUNDED, _APART, budget)
@@ -128,15 +134,6 @@ def _judge(name, estimator, form):
         advice = _ADVICE.get(type(estimator).__name__, _BEHIND)
         return found(LEAKS, "it learns from the rows without noise", advice)
     return found(UNKNOWN, "it is not known to this package", _LISTED)
-
-
-def _fits_otherwise(estimator):
-    """Whether code of others takes the place of the one fit, the charge or what they stand on."""
-    own = next(c for c in type(estimator).__mro__ if library_of(c) == "skdp_bary")
-    return any(
-        getattr_static(type(estimator), name, None) is not getattr_static(own, name, None)
-        for name in _THE_FIT
-    )
 
 
 _THE_FIT = (

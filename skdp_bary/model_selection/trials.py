@@ -22,7 +22,7 @@ from ..privacy.plans import SelectionPlan, Step, selection_mu, split_epsilon
 from ..queries.maps import HitCount, LinearClassifier
 from ..queries.power_cells import NearestLoss
 from ..rows.opening import source_for
-from ..rows.persons import Chunk, encode_labels
+from ..rows.persons import Chunk, coarser_units, encode_labels
 from ..rows.sources import ArraySource
 from ..schema.cells import TableCells
 from ..transformers.public_steps import MISSING, RAW, form_after, public_fault, walk_steps
@@ -255,13 +255,13 @@ class CountedScore:
 
     def rehearse(self, payer, trial, rows):
         """Raise, before the charge, what would make scoring fail."""
-        units = rows.units_for(payer.n_hint or _MANY_PERSONS)
+        units = coarser_units(rows.person_units, payer.n_hint or _MANY_PERSONS)
         query, _ = self.question(payer, rows.n_features, rows.names, units, rows.classes)
         require_noise(query, Step("score", trial.score_mechanism), payer._relation())
 
     def score(self, fitted, trial, noise, rows, given):
         """Return the noisy score of a fitted candidate."""
-        units = rows.units_for(fitted.n_hint or _MANY_PERSONS)
+        units = coarser_units(rows.person_units, fitted.n_hint or _MANY_PERSONS)
         query, worth = self.question(fitted, rows.n_features, rows.names, units, rows.classes)
         paid = PaidSteps(fitted.privacy_.relation, (Step("score", trial.score_mechanism),))
         released = Desk(rows, paid, noise, charge=None).ask("score", query)

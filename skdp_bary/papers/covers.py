@@ -502,19 +502,12 @@ def ball_sums(histogram, reach):
         if half not in runs:
             end = np.minimum(place + half + 1, len(place))
             runs[half] = running[..., end] - running[..., np.maximum(place - half, 0)]
-        _add_shifted(total, runs[half], offset)
+        moves = list(zip(offset.tolist(), total.shape, strict=False))  # along the leading axes
+        if all(abs(shift) < side for shift, side in moves):
+            target = tuple(slice(max(shift, 0), side + min(shift, 0)) for shift, side in moves)
+            source = tuple(slice(max(-shift, 0), side - max(shift, 0)) for shift, side in moves)
+            total[target] += runs[half][source]
     return total
-
-
-def _add_shifted(total, table, offset):
-    """Add a table to another one, moved by an offset along the leading axes."""
-    target, source = [], []
-    for shift, side in zip(offset.tolist(), total.shape, strict=False):
-        if abs(shift) >= side:
-            return
-        target.append(slice(max(shift, 0), side + min(shift, 0)))
-        source.append(slice(max(-shift, 0), side - max(shift, 0)))
-    total[tuple(target)] += table[tuple(source)]
 
 
 def _positions(held, keys):

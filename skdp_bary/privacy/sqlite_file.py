@@ -244,8 +244,16 @@ class SideFile:
     def _locked(self, seconds, create, writing):
         deadline = time.monotonic() + seconds
         while True:
-            file = self._opened(create, writing)
-            if file is None or fcntl is None:
+            try:
+                file = io.FileIO(self.path, "r+", opener=self._open_or_make if create else None)
+            except OSError as error:
+                if writing or error.errno not in _LEFT_TO_READERS:
+                    raise
+                try:
+                    file = io.FileIO(self.path)
+                except (PermissionError, FileNotFoundError):
+                    return None
+            if fcntl is None:
                 return file
             _wait_for(file, deadline)
             try:
@@ -254,17 +262,6 @@ class SideFile:
             except FileNotFoundError:  # removed while this process waited
                 pass
             file.close()
-
-    def _opened(self, create, writing):
-        try:
-            return io.FileIO(self.path, "r+", opener=self._open_or_make if create else None)
-        except OSError as error:
-            if writing or error.errno not in _LEFT_TO_READERS:
-                raise
-        try:
-            return io.FileIO(self.path)
-        except (PermissionError, FileNotFoundError):
-            return None
 
     def _open_or_make(self, path, flags):
         try:

@@ -1,6 +1,5 @@
 """The one door for rows: which source takes them, and whose they are."""
 
-import math
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,7 +14,7 @@ from ..values import column_names, with_width
 from .dask import DaskSource
 from .grouping import declared
 from .origins import origin_of
-from .persons import PERSON_UNITS, WEIGHT_UNITS, coarser_units
+from .persons import PERSON_UNITS, WEIGHT_UNITS
 from .sources import ArraySource, ArrowSource, ChunkSource, refuse_types_of_rows
 from .spark import SparkSource
 
@@ -117,25 +116,15 @@ class Rows:
         # by another fit, too: what was read once may be kept for this one
         self.reopenable = getattr(source, "reopenable", source.rereadable)
         self.names = None if source.named is None else column_names(source.named)
+        # the largest mass of one person, in units
+        self.person_units = WEIGHT_UNITS if source.weighted else 1
+        if source.grouped:
+            self.person_units = PERSON_UNITS
 
     def close(self):
         """Give back what reading has taken besides memory; to be called when the fit ends."""
         if hasattr(self.source, "close"):
             self.source.close()
-
-    @property
-    def person_units(self):
-        """Largest mass of one person, in units."""
-        if self.source.grouped:
-            return PERSON_UNITS
-        return WEIGHT_UNITS if self.source.weighted else 1
-
-    def units_for(self, size, least=math.inf):
-        """Return the largest mass of one person for a size, None where it is not known.
-
-        `least` is the smallest epsilon or mu of a step.
-        """
-        return coarser_units(self.person_units, 1 if size is None else size, least)
 
     def terms(self, given, unit):
         """Facts about the rows for a budget: the privacy unit, and the place of the rows.

@@ -195,7 +195,18 @@ def _add(origin, X):
         if isinstance(X, np.ndarray):
             _add_array(origin, X)
         elif isinstance(X, (str, os.PathLike)):
-            _add_path(origin, os.fspath(X))
+            path = os.fspath(X)
+            if "://" in path or "::" in path:
+                origin.unknown = origin.unknown or "a path on a server"
+                origin.names.add(path)
+                return
+            found = [path] if Path(path).exists() else glob(path, recursive=True)
+            if Path(path).is_dir():
+                found = [each for each in Path(path).rglob("*") if each.is_file()]
+            for file in found:
+                _add_file(origin, file)
+            if not found:
+                origin.unknown = origin.unknown or "a path that names no file"
         elif isinstance(X, (list, tuple)):
             for item in X:  # lists of plain numbers leave nothing to know them by
                 rows = item[0] if isinstance(item, tuple) and item else item
@@ -314,23 +325,6 @@ def _add_arrow(origin, column, given):
             low, high = low + width * rows.start, low + width * rows.stop
         layout, whose = (low, (high - low,), (1,), 1), ("arrow", buffer.address)
         origin.memories.append(Memory(low, high, layout, weakref.ref(given), whose, rows, False))
-
-
-def _add_path(origin, path):
-    """Add the files that a path names."""
-    if "://" in path or "::" in path:
-        origin.unknown = origin.unknown or "a path on a server"
-        origin.names.add(path)
-        return
-    whole = Path(path)
-    if whole.is_dir():
-        files = [each for each in whole.rglob("*") if each.is_file()]
-    else:
-        files = [path] if whole.exists() else glob(path, recursive=True)
-    for file in files:
-        _add_file(origin, file)
-    if not files:
-        origin.unknown = origin.unknown or "a path that names no file"
 
 
 def _add_file(origin, path):

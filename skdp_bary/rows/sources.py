@@ -237,9 +237,17 @@ class ChunkSource:
         items = self._iterate()
         with closing(items) if hasattr(items, "close") else nullcontext():
             for item in quiet_items(items):
-                checked = self._check(item)
-                n_rows += len(checked[0])
-                yield checked
+                X, y, weights, ids = split_chunk(item, 4)
+                if (ids is not None) != self.grouped:
+                    raise ValueError(some_without("groups"))
+                rows, *beside, ids = self._reader.checked("A chunk", X, y, weights, ids)
+                # copies, as a source may write its next chunk into the same memory
+                rows = rows if becomes_a_new_array(X) else np.array(rows)
+                if ids is not None:
+                    ids = np.array(ids)
+                    self._ids_are_text = same_kind([self._ids_are_text, are_texts(ids)])
+                n_rows += len(rows)
+                yield rows, *beside, ids
         if self._n_rows not in (None, n_rows):
             raise ValueError(
                 "X must return the same rows on every read, got another number of rows. Write "
@@ -255,19 +263,6 @@ class ChunkSource:
                 f"{type(chunks).__name__}. For example X=lambda: iter([rows])."
             )
         return iter(chunks)
-
-    def _check(self, item):
-        """Return rows, codes, integer weights and IDs of a chunk, or raise."""
-        X, y, weights, ids = split_chunk(item, 4)
-        if (ids is not None) != self.grouped:
-            raise ValueError(some_without("groups"))
-        rows, codes, weights, ids = self._reader.checked("A chunk", X, y, weights, ids)
-        # copies, as a source may write its next chunk into the same memory
-        rows = rows if becomes_a_new_array(X) else np.array(rows)
-        if ids is not None:
-            ids = np.array(ids)
-            self._ids_are_text = same_kind([self._ids_are_text, are_texts(ids)])
-        return rows, codes, weights, ids
 
 
 # Rows in memory: arrays, sparse arrays, dataframes and lists.

@@ -130,24 +130,21 @@ class Search:
             size = np.ceil(share * len(self.arguments.target))
             clouds = [cloud.coarse(size) for cloud in self.clouds]
             iterates = [self._descend(each, clouds, index, level) for each in iterates]
-            iterates = self._best(iterates, clouds, n_keep if index == 0 else 1)
+            kept = n_keep if index == 0 else 1
+            if len(iterates) > kept:
+                # The dual is a bound at hand, of which warm plans favor some atoms; exact costs are
+                # for those it cannot tell from the best.
+                iterates = sorted(iterates, key=lambda each: each.cost)[: kept + _FRONT]
+                tasks = []
+                for each in iterates:
+                    tasks += zip(self._problems(clouds, each), each.potentials, strict=True)
+                costs = [found.cost for found in self.run(solve_problem, tasks)]
+                costs = np.reshape(costs, (-1, len(clouds))) @ self.arguments.shares
+                iterates = [iterates[place] for place in np.argsort(costs)[:kept]]
             same = all(few is whole for few, whole in zip(clouds, self.clouds, strict=True))
             if index and same and iterates[0].movement <= levels[-1].tol:
                 break  # another level would look at the same points, and hardly move
         return iterates[0]
-
-    def _best(self, iterates, clouds, n_keep):
-        """Return the iterates of least exact cost; a bound from warm plans favors some atoms."""
-        if len(iterates) <= n_keep:
-            return iterates
-        # The dual is a bound at hand; exact costs are for those it cannot tell from the best.
-        iterates = sorted(iterates, key=lambda each: each.cost)[: n_keep + _FRONT]
-        tasks = []
-        for each in iterates:
-            tasks += zip(self._problems(clouds, each), each.potentials, strict=True)
-        costs = [found.cost for found in self.run(solve_problem, tasks)]
-        costs = np.reshape(costs, (-1, len(clouds))) @ self.arguments.shares
-        return [iterates[place] for place in np.argsort(costs)[:n_keep]]
 
     def _problems(self, clouds, iterate):
         target, p = self.arguments.target, self.arguments.p

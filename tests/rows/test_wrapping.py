@@ -137,9 +137,8 @@ def test_persons_keep_all_their_mass_in_coarser_units(units):
         own = groups == person
         of_class = [np.bincount(y[own], c.in_units(units).masses[own]) for c in (chunk, other)]
         np.testing.assert_array_equal(*of_class)
-    opened = rows(X, y, groups=groups, classes=np.arange(3))
-    assert opened.units_for(None) == world.PERSON_UNITS
-    assert opened.units_for(10**7) == 1 << 14
+    units = rows(X, y, groups=groups, classes=np.arange(3)).person_units
+    assert units == world.PERSON_UNITS and world.coarser_units(units, 10**7) == 1 << 14
 
 
 def test_long_chunks_are_counted_in_pieces(monkeypatch):

@@ -47,7 +47,9 @@ def called_by_a_search():
     return next(_searches(), None) is not None
 
 
-_TOLD = WeakKeyDictionary()  # of what runs the fits of a search, and the search: texts it said
+_TOLD: WeakKeyDictionary = (
+    WeakKeyDictionary()
+)  # of what runs the fits of a search, and the search: texts it said
 
 
 @dataclass(frozen=True)

@@ -201,10 +201,10 @@ def in_digits(amount):
     return f"{amount}".removesuffix(".0")
 
 
-def float_above(value):
-    """Return a float whose binary value is at least the fraction `value`, within two ulps."""
+def float_above(value, read=Fraction):
+    """Return the next float that reads as at least the fraction `value`, in binary or `exact`."""
     number = float(value)
-    while Fraction(number) < value:
+    while read(number) < value:
         number = math.nextafter(number, math.inf)
     return number
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import math
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,9 +87,14 @@ class RowForward:
         return image if image is not None and image.shape == self._none.shape else self._none
 
     def _image(self, row):
-        with torch.no_grad(), _one_thread():
-            as_float32 = np.clip(row, -_LARGEST, _LARGEST).astype(np.float32)
-            image = self._network(torch.from_numpy(as_float32))
+        as_float32 = np.clip(row, -_LARGEST, _LARGEST).astype(np.float32)
+        n_threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # how sums are divided among threads is seen in their last bits
+        try:
+            with torch.no_grad():
+                image = self._network(torch.from_numpy(as_float32))
+        finally:
+            torch.set_num_threads(n_threads)
         return np.nan_to_num(image.flatten(1).double().numpy(), nan=0.0, posinf=0.0, neginf=0.0)
 
 
@@ -180,16 +184,6 @@ def fixed_image_encoder(
         layers += [convolution, nn.LeakyReLU(0.2)]
         n_channels = n_filters * 2**number
     return nn.Sequential(*layers, nn.Flatten()).requires_grad_(False).eval()
-
-
-@contextmanager
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True, eq=False)

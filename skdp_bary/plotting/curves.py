@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -140,18 +140,6 @@ _UTILITY_ASPECT = 0.7
 _TITLE = "Scores on the rows themselves: this picture is not private"
 
 
-class Curve(Protocol):
-    """Scores of fits at several epsilons, as a PrivacyUtilityCurve holds them."""
-
-    @property
-    def epsilons(self) -> np.ndarray:
-        """Of shape (n_epsilons,)."""
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Of shape (n_epsilons, n_repeats)."""
-
-
 @dataclass(eq=False, repr=False)
 class PrivacyUtilityDisplay(Display):
     """Scores against epsilon. The picture is not private, and says so.
@@ -194,7 +182,7 @@ class PrivacyUtilityDisplay(Display):
 
     @classmethod
     def from_comparison(
-        cls, curves: Curve | dict[str, Curve], *, score_name: str = "score", ax: Axes | None = None
+        cls, curves: Any, *, score_name: str = "score", ax: Axes | None = None
     ) -> PrivacyUtilityDisplay:
         """Draw one curve, or several to compare estimators.
 

@@ -38,6 +38,7 @@ from ..exceptions import (
     check_option,
     check_real,
     exact,
+    float_above,
     float_below,
 )
 from .entries import COMPOSITIONS, Cost
@@ -91,7 +92,7 @@ class SumFilter:
     def total(self, spent):
         """Return `spent` as (epsilon, delta), rounded up."""
         epsilon, delta = Fraction(spent.loss, LOSS_UNIT), Fraction(spent.delta, DELTA_UNIT)
-        return _float_up(epsilon), _float_up(delta)
+        return float_above(epsilon, exact), float_above(delta, exact)
 
     def room(self, left):
         """Return the largest (epsilon, delta) whose price is at most `left`."""
@@ -145,10 +146,10 @@ class RenyiFilter:
         """Return `spent` as (epsilon, delta), rounded up; at most the ceiling."""
         plain = Fraction(spent.delta, DELTA_UNIT)
         if spent.loss == 0:
-            return 0.0, _float_up(plain)
-        loss = _float_up(Fraction(spent.loss, LOSS_UNIT))
+            return 0.0, float_above(plain, exact)
+        loss = float_above(Fraction(spent.loss, LOSS_UNIT), exact)
         epsilon = max(order_epsilon(loss, self.order, self.delta / 2.0), 0.0)
-        delta = _float_up(exact(self.delta) / 2 + plain)
+        delta = float_above(exact(self.delta) / 2 + plain, exact)
         return min(epsilon, self.epsilon), min(delta, self.delta)
 
     def room(self, left):
@@ -184,11 +185,3 @@ def _loss_units(loss):
 
 def _float_down(units, unit):
     return float_below(Fraction(units, unit), digits=18)
-
-
-def _float_up(value):
-    """Return the smallest float that reads as at least the fraction `value`."""
-    number = float(value)
-    while exact(number) < value:
-        number = math.nextafter(number, math.inf)
-    return number

@@ -369,7 +369,21 @@ class PoissonTrials:
 
     def draw(self, noise):
         """Draw a number of trials by its exact distribution."""
-        return sum(_unit_poisson(noise) for _ in range(self.mean))
+        total = 0
+        for _ in range(self.mean):
+            # a Poisson number of mean one, with integers alone (Duchon and Duvignau 2016)
+            n, guard, value = 1, 0, 1
+            while True:
+                i = int(noise.uniform_integer(n + 1)) + 1
+                if i == n + 1:
+                    value += 1
+                elif i > guard:
+                    value, guard = value - 1, n + 1
+                else:
+                    break
+                n += 1
+            total += value
+        return total
 
     def pure_base(self, epsilon):
         """Refuse: no pure guarantee holds."""
@@ -451,20 +465,6 @@ def selection_mu(trials, epsilon, delta):
 def _happens(probability, noise):
     """Draw an event whose probability is a fraction."""
     return int(noise.uniform_integer(probability.denominator)) < probability.numerator
-
-
-def _unit_poisson(noise):
-    """Draw a Poisson number of mean one with integers alone (Duchon and Duvignau, 2016)."""
-    n, guard, value = 1, 0, 1
-    while True:
-        i = int(noise.uniform_integer(n + 1)) + 1
-        if i == n + 1:
-            value += 1
-        elif i > guard:
-            value, guard = value - 1, n + 1
-        else:
-            return value
-        n += 1
 
 
 # The plan of a search: the best of a random number of trials, of which one is shown.

@@ -38,7 +38,6 @@ def free_support_barycenter(
     p: float = 2,
     init: ArrayLike | None = None,
     n_init: int | None = None,
-    n_keep: int | None = None,
     max_iter: int = 5,
     tol: float = 5e-4,
     n_jobs: int | None = None,
@@ -72,9 +71,6 @@ def free_support_barycenter(
         Number of random starts on the coarse sample; ``None`` makes two for a single measure and
         up to 500 atoms, and otherwise one: the cost then hardly depends on the start. Few points
         (up to 1500 points times atoms, p = 2) take three times as many, by exact plans.
-    n_keep : int, default=None
-        How many of them continue on the finer sample; ``None`` keeps one in up to three
-        dimensions and two beyond, where the coarse costs hardly tell the starts apart.
     max_iter : int, default=5
         Most steps of the atoms on all points.
     tol : float, default=5e-4
@@ -104,9 +100,8 @@ def free_support_barycenter(
     if n_init is None:
         n_init = 2 if len(arguments.measures) == 1 and len(arguments.target) <= _MANY else 1
     n_init = check_integer(n_init, "n_init", low=1)
-    if n_keep is None:
-        n_keep = 1 if arguments.measures[0].n_features <= 3 else 2
-    n_keep = check_integer(n_keep, "n_keep", low=1)
+    # starts that continue on the finer sample: beyond three features coarse costs hardly tell
+    n_keep = 1 if arguments.measures[0].n_features <= 3 else 2
     max_iter = check_integer(max_iter, "max_iter", low=1)
     tol = check_real(tol, "tol", low=0, open_low=True)
     # Most of what a start can gain is cheap to get on the middle level, and stays on all points.

@@ -9,7 +9,14 @@ from importlib import import_module
 from typing import get_args
 
 from .._version import __version__
-from ..exceptions import BudgetError, LeakError, LedgerError, Neighbors, PrivacyWarning
+from ..exceptions import (
+    BudgetError,
+    LeakError,
+    LedgerError,
+    Neighbors,
+    PrivacyWarning,
+    ReadOnlyLedgerError,
+)
 from ..privacy.entries import COMPOSITIONS
 from .pages import BUDGET_STATUS, ERROR, NEED_DELTA, PAGES, REFUSED, in_shell, page, say
 
@@ -48,7 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
             actions = import_module(".actions", __package__)
             return getattr(actions, given.run)(given) or 0
     except BudgetError as error:
-        return _fail(error, REFUSED)
+        # a copy of a ledger is no budget that is too small
+        return _fail(error, ERROR if isinstance(error, ReadOnlyLedgerError) else REFUSED)
     except LeakError as error:
         say(error, sys.stderr)
         return ERROR

@@ -264,7 +264,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         if other.domain_ != self.domain_:
             raise ValueError(
                 f"other must have the same bounds, {self.domain_!r}, got {other.domain_!r}. Pass "
-                "the same bounds to both fits."
+                "the same bounds and the columns in the same order to both fits."
             )
         return other.moments_, scales
 

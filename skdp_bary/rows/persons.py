@@ -152,7 +152,7 @@ def encode_labels(y, classes, n_rows):
     if (codes < 0).any():
         raise ValueError(
             f"y holds labels that are not among the public classes {list(places)!r}. Pass all that "
-            "can occur, of the type in y: classes=['a', 'b'] or classes=[0, 1]."
+            "can occur, with the type, case and blanks of y: classes=['a', 'b'] or classes=[0, 1]."
         )
     return codes
 

@@ -122,6 +122,8 @@ def test_the_command_that_converts_a_file_is_enough(tmp_path, monkeypatch, capsy
     assert words in told
     subprocess.run(told.strip().split("Convert it: ")[1], shell=True, check=True)
     assert main(["barycenter", "new.csv", *asked]) == 0
+    assert main(["barycenter", "new.csv", *PLACED, "North", "--out", "n.csv"]) == 2
+    assert "with their case and blanks: --classes a b." in capsys.readouterr().err
 
 
 PYTHON = re.compile(r"=True|=\(|pd\.|frame\.|\w\(\[|BudgetAccountant|n_hint|classes=|groups=|unit=")
@@ -154,7 +156,8 @@ def test_messages_are_in_the_words_of_a_shell(tmp_path, monkeypatch, capsys, row
         Path("copy.db").write_bytes(Path("plain.db").read_bytes())
     Path("s.yaml").write_text(SCHEMA)
     Path("rows.csv").write_text("age,seen,ill\n" + f"{row}\n".replace(";", ",") * 9)
-    main(["table", "rows.csv", "--schema", "s.yaml", "--out", "out.csv", *asked])
+    status = main(["table", "rows.csv", "--schema", "s.yaml", "--out", "out.csv", *asked])
+    assert status == (0 if "--dry-run" in asked else 2)
     told = "".join(capsys.readouterr())
     assert words in told and not PYTHON.search(told)
 

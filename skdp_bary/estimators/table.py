@@ -20,8 +20,14 @@ from ..privacy.spending import SharedBudget
 from ..queries.classes import ColumnHistograms, TableMisfit
 from ..rows.grouping import declared
 from ..rows.opening import warn
-from ..schema.cells import ListCells, TableCells, container_of, spans_magnitudes
-from ..schema.kinds import Date
+from ..schema.cells import (
+    MOST_SINGLE,
+    ListCells,
+    TableCells,
+    container_of,
+    spans_magnitudes,
+)
+from ..schema.kinds import Date, Number
 from ..schema.schema import Derived, Key, Schema
 from ..values import column_names
 from .base import BasePrivateEstimator
@@ -332,6 +338,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
 # What a table of a known number of rows can keep: from public facts, before the charge.
 
 _FAINT = 0.05  # of the rows, above which what noise hides is worth a word
+_CUT = 0.1  # of the rows: tails that noise of all cells of a line together hides
 _WANTED_BINS = 8
 _STEP, _MOST_STEPS = 1.25, 20  # epsilons that are tried, up to 69 times as large
 
@@ -341,7 +348,7 @@ def _kept_in_words(table, names):
     n_columns, rows, label = len(names), table.n_hint, table._label_place(len(names))
     if _keeps(table, n_columns, table.epsilon):
         return ""
-    of_class, of_value, of_bin = _least_rows(table, n_columns, table.epsilon)
+    of_class, of_value, of_bin, of_tail = _least_rows(table, n_columns, table.epsilon)
     said = [f"values below {of_value:.0f} rows share a bin"]
     if label is not None:
         said.insert(0, f"classes below {of_class:.0f} rows are drawn as about that many")
@@ -349,6 +356,12 @@ def _kept_in_words(table, names):
     lines = [n for n, c in zip(names, cells, strict=True) if not isinstance(c, ListCells)]
     if lines and rows < _WANTED_BINS * of_bin:
         said.append(f"{some_of(lines, ', ')} get about {max(rows / of_bin, 1):.0f} bins")
+    wide = [name for name, c in zip(names, cells, strict=True) if _in_even_cells(c)]
+    if wide and rows < of_tail / _CUT:
+        said.append(
+            f"thin tails of {some_of(wide, ', ')}, up to {min(of_tail / rows, 1):.0%} of the rows, "
+            "can be drawn next to the rest, less of them with a resolution= of some tens of steps"
+        )
     larger = table.epsilon * _STEP ** np.arange(1, _MOST_STEPS)
     epsilon = next((e for e in larger if _keeps(table, n_columns, e)), None)
     fewer = next((n for n in range(n_columns - 1, 1, -1) if _keeps(table, n, table.epsilon)), None)
@@ -359,16 +372,21 @@ def _kept_in_words(table, names):
 
 
 def _keeps(table, n_columns, epsilon):
-    """Whether classes and values of a share of the rows stay apart, and lines have some bins."""
-    of_class, of_value, of_bin = _least_rows(table, n_columns, epsilon)
+    """Whether classes, values and tails of a share of the rows stay apart, in some bins."""
+    of_class, of_value, of_bin, of_tail = _least_rows(table, n_columns, epsilon)
     least = max(of_class, of_value) / _FAINT
-    return table.n_hint >= max(least, _WANTED_BINS * of_bin)
+    return table.n_hint >= max(least, _WANTED_BINS * of_bin, of_tail / _CUT)
+
+
+def _in_even_cells(cells):
+    """Whether the cells of a column are those of a range of numbers, and could be fewer."""
+    return isinstance(cells.kind, Number) and not cells.kind.log and cells.n_ordered > MOST_SINGLE
 
 
 def _least_rows(table, n_columns, epsilon):
-    """Rows that keep a class, a value and a bin: of the label and the columns that come first.
+    """Rows that keep a class, a value, a bin, a tail: of the label and the columns that come first.
 
-    Those of ``read_histograms``, ``bins_of`` and ``questions``, from public facts.
+    Those of ``read_histograms``, ``bins_of``, ``questions`` and ``clean_line``, from public facts.
     """
     schema = table._schema
     all_columns = schema.n_columns or n_columns
@@ -386,7 +404,9 @@ def _least_rows(table, n_columns, epsilon):
     of_pair = nominal_sd(setting, plan.relation, 1, mechanisms)
     above = TUNED.gaussian.kept * math.sqrt(query.n_classes)
     least_class = 0.0 if label is None else LEAST_ROWS * of_class
-    return least_class, above * of_cell, above * of_pair
+    widest = max((c.n_ordered for c in setting.columns if _in_even_cells(c)), default=0)
+    of_tail = TUNED.gaussian.half * of_cell * math.sqrt(query.n_classes * widest)
+    return least_class, above * of_cell, above * of_pair, of_tail
 
 
 # Signs in a release of few rows, and of an unfit schema. Post-processing: they cost nothing.

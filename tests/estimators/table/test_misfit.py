@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateTable
-from skdp_bary.schema import Category, Date, Integer, Number, Schema
+from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Schema
 from tests.cases import every
 from tests.world import TableCells, warn_of_misfit
 
@@ -110,7 +110,7 @@ def test_quotes_name_ranges_that_want_growing_cells(kind, told):
 
 @every(
     "n_rows, epsilon, told",
-    [(1000, 1.0, True), (1000, 10.0, False), (50_000, 1.0, False), (None, 0.1, False)],
+    [(1000, 1.0, True), (1000, 15.0, False), (50_000, 1.0, False), (None, 0.1, False)],
 )
 def test_quotes_say_what_a_table_of_few_rows_can_keep(n_rows, epsilon, told):
     kinds = {"y": Category(["a", "b"]), "age": Number(0, 1), "job": Category(["c", "d"])}
@@ -119,9 +119,17 @@ def test_quotes_say_what_a_table_of_few_rows_can_keep(n_rows, epsilon, told):
     assert ("would be enough" in advice) == told == ("classes below" in advice)
 
 
+@every("kind, told", [(Number(0, 1), True), (Number(0, 1, resolution=0.02), False)])
+def test_quotes_say_which_tails_can_be_lost(kind, told):
+    """A tenth of the rows of wide ranges went to the middle, and only a report said so."""
+    kinds = {"income": kind, "y": Boolean()} | {f"x{i}": Integer(0, 99) for i in range(4)}
+    advice = BudgetAccountant(1.0, 1e-5).quote(PrivateTable(Schema(kinds), "y", n_hint=6000)).advice
+    assert ("thin tails of income, up to 1" in advice) == told == ("would be enough" in advice)
+
+
 def test_what_a_quote_proposes_is_enough():
     """The epsilon and the number of columns that it names, and not the ones before."""
-    kinds = {"y": Category(["a", "b"])} | {f"x{i}": Number(0, 1) for i in range(9)}
+    kinds = {"y": Category(["a", "b"])} | {f"x{i}": Integer(0, 150) for i in range(9)}
     budget = BudgetAccountant(50.0, 1e-5)
 
     def advice(n_columns, epsilon):

@@ -65,6 +65,8 @@ class SearchCall:
         is not known of this function.
     folds : bool
         Whether it is fitted once a fold.
+    chooses : bool
+        Whether a search is among them, which chooses by exact scores.
     cv : object
         What was given as folds.
     jobs : object or None
@@ -76,6 +78,7 @@ class SearchCall:
     name: str
     fitted: object
     folds: bool
+    chooses: bool
     cv: object
     jobs: object
     depth: int
@@ -98,11 +101,13 @@ def search_among_callers(skipped=0):
     Frames of the asker and of so many of its callers are not looked at.
     """
     found = jobs = above = None
+    chooses = False
     for depth, (module, frame) in enumerate(_frames(sys._getframe(1 + skipped)), start=1):
         if module.startswith(_PAID):
             return None
         if module.startswith(_SEARCHES):
             found, above = frame, None
+            chooses = chooses or hasattr(frame.f_locals.get("self"), "fit")
         elif isinstance(frame.f_locals.get("self"), Parallel):
             jobs = frame.f_locals["self"]
         elif above is None and not module.startswith(_LIBRARIES):
@@ -111,9 +116,10 @@ def search_among_callers(skipped=0):
         return None
     given, name = found.f_locals, found.f_code.co_name
     search = given.get("self")
-    fitted = given.get("estimator") if name in _ONCE_A_FOLD else search
+    folds = name in _ONCE_A_FOLD
+    fitted = given.get("estimator") if folds else search
     called = name if search is None else type(search).__name__
-    return SearchCall(called, fitted, name in _ONCE_A_FOLD, given.get("cv"), jobs, above or 1)
+    return SearchCall(called, fitted, folds, chooses, given.get("cv"), jobs, above or 1)
 
 
 def search_has_groups():

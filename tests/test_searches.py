@@ -22,13 +22,23 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
-from skdp_bary import BudgetAccountant, DomainScaler, PrivateKMeans, PrivateMeasure, check_private
+from skdp_bary import (
+    BudgetAccountant,
+    DomainScaler,
+    PrivateEMDHeatmap,
+    PrivateKMeans,
+    PrivateMeasure,
+    check_private,
+)
 from skdp_bary.exceptions import LeakError, PrivacyWarning
 from skdp_bary.model_selection import PrivateSearchCV
+from tests.cases import every
+from tests.world import home
 
 X = np.random.default_rng(0).random((60, 2))
 GRID = {"epsilon": [0.1, 0.5, 1.0]}
 ALONE = "one of several fits of a search, which nothing adds up"
+CHOSEN = "chosen by a search on exact scores of the rows, which no budget pays for"
 
 
 def measure(**settings):
@@ -117,7 +127,32 @@ def test_searches_that_an_accountant_adds_up_are_silent(tmp_path, n_jobs):
     search = privately().set_params(accountant=budget)
     assert said(folds(search, cv=2, n_jobs=n_jobs, scoring=no_score)) == []
     fitted = GridSearchCV(paid, GRID, cv=2, n_jobs=n_jobs).fit(X).best_estimator_
-    assert not fitted.privacy_.one_of_several and check_private(fitted).ok
+    assert fitted.privacy_.one_of_several  # of its choice nothing is added up
+    assert f"delta=0.0; {CHOSEN}" in fitted._repr_html_()
+    with pytest.raises(LeakError, match=CHOSEN):
+        check_private(pickle.loads(pickle.dumps(fitted)), strict=True)
+    results = cross_validate(paid, X, cv=2, n_jobs=n_jobs, return_estimator=True)
+    assert all(check_private(each, strict=True).ok for each in results["estimator"])
+    paid_once = search.fit(X)
+    assert check_private(paid_once, strict=True).ok and check_private(paid_once.best_estimator_).ok
+
+
+@every("accountant", [None, BudgetAccountant(100.0)])
+@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+def test_what_a_search_chose_says_so_in_files_and_pictures(accountant):
+    heatmap = PrivateEMDHeatmap(bounds=(0, 1), accountant=accountant)
+    best = GridSearchCV(heatmap, {}, cv=2, scoring=no_score).fit(X).best_estimator_
+    assert best.to_geojson()["release"]["private"] is False
+    assert "search: not private" in home("title_of").title_of(best)
+    assert "not private" not in home("title_of").title_of(heatmap.fit(X))
+
+
+def test_a_report_states_the_price_of_a_search_for_its_own_parameters_alone():
+    best = privately().fit(X).best_estimator_
+    for told in (best, pickle.loads(pickle.dumps(best))):
+        assert "for the whole search" in str(check_private(told))
+        report = str(check_private(told.set_params(epsilon=50.0)))
+        assert "epsilon=50" in report and "search" not in report
 
 
 def test_nothing_is_said_outside_of_searches():

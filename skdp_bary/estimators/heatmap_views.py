@@ -302,7 +302,8 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
     def _stated_guarantee(self):
         plan = self.privacy_
         stated = {"epsilon": plan.epsilon, "delta": plan.delta, "relation": plan.relation}
-        return stated | ({"private": False} if getattr(self, "_seeded", False) else {})
+        doubt = getattr(self, "_seeded", False) or plan.one_of_several
+        return stated | ({"private": False} if doubt else {})
 
     @property
     def _n_features_out(self):

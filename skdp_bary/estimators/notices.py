@@ -46,7 +46,8 @@ _RELATIONS = {
     "replace_any": "replacing one person by any other",
 }
 _REFUSALS = (TypeError, ValueError, ArithmeticError)  # of parameters that no fit accepts
-ONE_OF_SEVERAL = "one of several fits of a search, which nothing adds up"
+_ONE_OF_SEVERAL = "one of several fits of a search, which nothing adds up"
+_CHOSEN = "chosen by a search on exact scores of the rows, which no budget pays for"
 _SEEDED = "seeded noise: NOT PRIVATE"
 
 
@@ -108,7 +109,7 @@ def _caption(estimator):
         return "parameters that no fit accepts"
     if seeded:
         return _SEEDED
-    several = ONE_OF_SEVERAL if plan.one_of_several else ""
+    several = told_of_several(estimator, plan)
     mechanisms = ", ".join(dict.fromkeys(type(step.mechanism).__name__ for step in plan.steps))
     budget = estimator.accountant
     left = "" if budget is None else f"left: {_left(budget)}"
@@ -118,7 +119,7 @@ def _caption(estimator):
 
 def _table(estimator):
     try:
-        lines = _lines(*estimator._guarantee())
+        lines = _lines(estimator, *estimator._guarantee())
     except _REFUSALS as error:
         lines = [("Guarantee", f"none: {error}")]
     lines.append(("Budget", _budget(estimator.accountant)))
@@ -139,12 +140,26 @@ def _form(value):
     return type(value).__name__ + (f" of {shape}" if shape else "")
 
 
-def _lines(plan, seeded, condition):
+def told_of_several(estimator, plan):
+    """Say where a fit was one of several of a search, "" where it was not.
+
+    Parameters
+    ----------
+    estimator : estimator of this package
+    plan : Plan
+        Of its fit.
+    """
+    if not plan.one_of_several:
+        return ""
+    return _ONE_OF_SEVERAL if estimator.accountant is None else _CHOSEN
+
+
+def _lines(estimator, plan, seeded, condition):
     promise = _amounts(plan)
     if plan.scope:
         promise += f" for the whole search; {plan.scope}"
-    if plan.one_of_several:
-        promise += f"; {ONE_OF_SEVERAL}"
+    if several := told_of_several(estimator, plan):
+        promise += f"; {several}"
     if seeded:
         promise = f"{_SEEDED}. It would be {promise} with random_state=None."
     steps = "; ".join(f"{step.name}: {type(step.mechanism).__name__}" for step in plan.steps)
@@ -485,8 +500,12 @@ class KnowsSearches:
             _CLONING.reset(token)
 
     def _as_searched(self, plan):
-        """Return a plan that says so where its fit is one of several of a search."""
-        several = self.accountant is None and search_among_callers(skipped=2) is not None
+        """Return a plan that says so where its fit is one of several that nothing adds up.
+
+        A budget adds up what the fits cost, not the choice among them.
+        """
+        search = search_among_callers(skipped=2)
+        several = search is not None and (self.accountant is None or search.chooses)
         return replace(plan, one_of_several=True) if several else plan
 
 

@@ -8,9 +8,9 @@ from inspect import getattr_static
 
 from sklearn.pipeline import Pipeline
 
-from .._sklearn import BaseSearchCV, captioned_diagram
+from .._sklearn import BaseSearchCV, captioned_diagram, checksum
 from ..estimators.base import BasePrivateEstimator
-from ..estimators.notices import ONE_OF_SEVERAL
+from ..estimators.notices import told_of_several
 from ..estimators.scaling import PrivateStandardScaler
 from ..exceptions import Estimator, LeakError, as_charged, in_digits, refuse_class
 from ..geometry.bounds import check_domain, width_of
@@ -152,20 +152,26 @@ def _private_verdict(estimator):
         return LEAKS, reason, "leave random_state=None"
     epsilon, delta = as_charged(estimator.epsilon, estimator.delta)
     plan = getattr(estimator, "privacy_", None)
-    searched = isinstance(plan, SelectionPlan)
+    searched = isinstance(plan, SelectionPlan) and not _changed(estimator)
     if searched:  # its own epsilon is what one trial had
         epsilon, delta = plan.epsilon, plan.delta
     cost = f"epsilon={in_digits(epsilon)}, delta={in_digits(delta)}"
     if searched:
         cost += f" for the whole search, {plan.scope}"
     if getattr(plan, "one_of_several", False):
-        return LEAKS, f"{cost} for this fit alone, {ONE_OF_SEVERAL}", _SEVERAL
+        return LEAKS, f"{cost} for this fit alone, {told_of_several(estimator, plan)}", _SEVERAL
     if budget is None:
         advice = "give all private steps one accountant, so that repeated fits add up"
         return PRIVATE, f"{cost}, charged to a budget of its own", advice
     unit = getattr(budget, "unit", None)
     kept = "" if unit is None else f", which protects every {unit}"
     return PRIVATE, f"{cost}, charged to the budget given{kept}", ""
+
+
+def _changed(estimator):
+    """Whether the best estimator of a search has other parameters than the search left it with."""
+    found = getattr(estimator, "_searched_with", None)
+    return found is not None and found != checksum(estimator.get_params())
 
 
 _THEIRS = "its guarantee is diffprivlib's, which nothing here checks"

@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import VersionedPickle
+from .._sklearn import VersionedPickle, checksum
 from ..estimators.base import fitted_alone
 from ..estimators.notices import GuaranteeRepr, KnowsSearches, warn_of_leaking_steps
 from ..exceptions import (
@@ -269,6 +269,7 @@ class PrivateSearchCV(
             fitted.privacy_ = plan  # the best of them is as private as the search
             told = candidates.payer, candidates.trial, rows.n_features, rows.names
             fitted.set_params(accountant=self.accountant, **candidates.speech)
+            fitted._searched_with = checksum(fitted.get_params())  # others are not what it found
             vars(self).update(  # in one step: an interrupt leaves an earlier search or this one
                 best_score_=score,
                 best_params_=params,

@@ -141,7 +141,9 @@ def title_of(estimator, what="release"):
         return what
     delta = f", delta={privacy.delta:g}" if privacy.delta else ""
     seeded = "\n(seeded: not private)" if getattr(estimator, "_seeded", True) else ""
-    return f"{what}, epsilon={privacy.epsilon:g}{delta}{seeded}"
+    one = getattr(privacy, "one_of_several", False)
+    several = "\n(one of several fits of a search: not private)" if one else ""
+    return f"{what}, epsilon={privacy.epsilon:g}{delta}{seeded}{several}"
 
 
 def feature_names(estimator):

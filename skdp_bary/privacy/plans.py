@@ -49,7 +49,8 @@ class Plan:
     steps : tuple of Step
         In the order of release; names are unique.
     one_of_several : bool, default=False
-        Whether a search made other fits too, and nothing adds up what they cost together.
+        Whether a search made other fits too, and nothing adds up what they cost together, or it
+        chose among them by exact scores.
     """
 
     relation: str

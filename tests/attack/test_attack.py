@@ -233,6 +233,10 @@ PLANTED = {
         *(compositions.PROMISE.attack, 100, "charged"),
         (BudgetAccountant, "covers", lambda budget, charged, plan: True),
     ),
+    "choices of a search are no charges": (
+        *(trials(compositions.choose), 3, "moved a choice"),
+        (home("KnowsSearches").KnowsSearches, "_as_searched", lambda estimator, plan: plan),
+    ),
     "a release before its charge": (
         *(killings.PROMISE.attack, 30, "without its charge"),
         (test_ledger_crash, "charge_and_release", release_and_charge),

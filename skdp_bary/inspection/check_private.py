@@ -148,7 +148,7 @@ def _private_verdict(estimator):
     """Return verdict, reason and advice about an estimator of this package."""
     budget = estimator.accountant
     if estimator.random_state is not None:
-        reason = "random_state is given, so whoever knows it can subtract the noise"
+        reason = "random_state is given, so anyone who knows it can subtract the noise"
         return LEAKS, reason, "leave random_state=None"
     epsilon, delta = as_charged(estimator.epsilon, estimator.delta)
     plan = getattr(estimator, "privacy_", None)
@@ -161,8 +161,8 @@ def _private_verdict(estimator):
     if getattr(plan, "one_of_several", False):
         return LEAKS, f"{cost} for this fit alone, {told_of_several(estimator, plan)}", _SEVERAL
     if budget is None:
-        advice = "give all private steps one accountant, so that repeated fits add up"
-        return PRIVATE, f"{cost}, charged to a budget of its own", advice
+        advice = "pass one accountant to all private steps, so that repeated fits add up"
+        return PRIVATE, f"{cost}, charged to a separate budget", advice
     unit = getattr(budget, "unit", None)
     kept = "" if unit is None else f", which protects every {unit}"
     return PRIVATE, f"{cost}, charged to the budget given{kept}", ""
@@ -174,17 +174,17 @@ def _changed(estimator):
     return found is not None and found != checksum(estimator.get_params())
 
 
-_THEIRS = "its guarantee is diffprivlib's, which nothing here checks"
-_BEHIND = "fit it on public rows with RowByRow, or behind a release"
+_THEIRS = "its guarantee is that of diffprivlib, which is not checked here"
+_BEHIND = "fit it on public rows with RowByRow, or after a release"
 _LISTED = "use steps of scikit-learn, alone in RowByRow where they are not listed"
 _SEVERAL = (
     "choose with PrivateSearchCV, or on public or generated rows, and fit what was chosen once"
 )
-_ROUNDED = "the private step before it hands on rows whose last bits depend on the rows beside them"
+_ROUNDED = "the private step before it outputs rows whose last bits depend on other rows"
 _GAPS = f"{MISSING.reason}, before it is charged"
 _APART = (
-    "put that step into RowByRow, or give this one the rows themselves, beside the other step in a "
-    "FeatureUnion or in its own pipeline"
+    "put that step into RowByRow, or pass this one the rows themselves, next to the other step "
+    "in a FeatureUnion or in a separate pipeline"
 )
 
 
@@ -298,12 +298,13 @@ def bounds_advice(name, estimator):
             if handed is None and waits and before.bounds is not None:
                 advice[path] = (
                     f"bounds after {type(before).__name__} are unknown until it has been fitted: "
-                    "fit it on np.zeros((1, n_features)) and give this step its output_bounds_"
+                    "fit it on np.zeros((1, n_features)) and pass its output_bounds_ to this "
+                    "step"
                 )
             elif handed is not None and not _same(step.bounds, handed):
                 advice[path] = (
-                    f"give it the bounds that {type(before).__name__} hands on, "
-                    f"{_in_words(handed)}, and not {step.bounds!r}{_for_a_ball(before, step)}"
+                    f"pass it the output bounds of {type(before).__name__}, {_in_words(handed)}, "
+                    f"not {step.bounds!r}{_for_a_ball(before, step)}"
                 )
         before = step
     return advice
@@ -367,7 +368,7 @@ def _for_a_ball(before, step):
     wants_ball = isinstance(step.bounds, Ball) and isinstance(before, DomainScaler)
     if not wants_ball or before.target == "ball":
         return ""
-    return "; or let DomainScaler(target='ball') hand on the ball of radius 1 around 0"
+    return "; or let DomainScaler(target='ball') output the ball of radius 1 around 0"
 
 
 def _in_words(domain):

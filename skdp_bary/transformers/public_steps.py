@@ -77,36 +77,36 @@ _UNDECLARED = Fault(
 )
 _WORDS = Fault(
     "its errors name values of columns that hold no numbers, before anything is charged",
-    "hand it numeric columns alone, in a ColumnTransformer, or encode the others before",
+    "pass it only numeric columns, in a ColumnTransformer, or encode the others before",
 )
 _NO_TEXTS = Fault(
-    "it raises on values that are no text, which is an answer about rows that nobody paid for",
-    "hand it columns of Text, or of categories of text without missing values",
+    "it raises on values that are not text, which reveals them without a charge",
+    "pass it columns of Text, or of categories of text without missing values",
 )
 MISSING = Fault(
-    "it raises on numbers that are missing, which is an answer about rows that nobody paid for",
+    "it raises on missing numbers, which reveals them without a charge",
     'put SimpleImputer(strategy="constant", fill_value=..., keep_empty_features=True) in front of '
     "it, or declare the columns without missing=True; of categories, also those that are not "
     "listed are missing: encode them before",
 )
 _NEGATIVE = Fault(
-    "it raises on negative numbers, which is an answer about rows that nobody paid for",
+    "it raises on negative numbers, which reveals them without a charge",
     "declare ranges from 0 on in the Schema in front of it",
 )
-_PRIVATE = Fault("it is private", "fit it before, and hand on the rows that it returns")
+_PRIVATE = Fault("it is private", "fit it first, and pass on the rows that it returns")
 REPLACED = Fault(
     "one of its methods was replaced by something that this package does not know",
-    "make it anew, and leave its methods as they are",
+    "create it again, and leave its methods as they are",
 )
 _OVERFLOW = Fault(
-    "what it makes of numbers of their declared or unknown size may be too large for floats, which "
-    "raises",
+    "its output may be too large for floats, by the declared or unknown size of its input, "
+    "which raises",
     "declare a smaller range in the Schema in front of it, or put DomainScaler with public bounds "
     "there",
 )
 _KEPT = Fault(
-    "memory= writes the rows of its steps to disk, and a private step is charged or not by whether "
-    "the rows are those of an earlier fit",
+    "memory= writes the rows of its steps to disk, and a private step is charged only if its "
+    "rows differ from those of an earlier fit",
     "leave memory=None",
     learns=True,
 )

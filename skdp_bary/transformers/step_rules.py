@@ -253,9 +253,7 @@ def _names_values(advice):
 
 
 def _rounds_together(advice):
-    return Fault(
-        "it learns nothing, but the last bits of a row depend on the rows beside it", advice
-    )
+    return Fault("it learns nothing, but the last bits of a row depend on other rows", advice)
 
 
 def faults_alone(step):
@@ -338,14 +336,13 @@ PRIVATE_INSIDE = Fault(
     "write make_pipeline(..., RowByRow(private_step))",
 )
 _KEEPS_IN_CLASS = Fault(
-    "its class, or that of something in it, is none of scikit-learn, and may keep something of the "
-    "rows before in itself or in its module, which nothing can see",
+    "its class, or that of a part of it, is not from scikit-learn, and may keep earlier rows in "
+    "itself or in its module, which cannot be checked",
     "use steps of scikit-learn whose parameters are numbers, text, or arrays of them, or make sure "
     "that it keeps nothing outside of the step",
 )
 KEEPS_IN_FUNCTION = Fault(
-    "it calls a function that may keep something of the rows before, or hand on memory where they "
-    "were",
+    "it calls a function that may keep earlier rows, or return memory that held them",
     "give FunctionTransformer a function of one number of numpy or scipy.special, such as np.log1p,"
     " without kw_args, or "
     + ", ".join(function.__name__ for function, _ in _ARGUMENTS)
@@ -482,7 +479,7 @@ def _other_marks(step):
     if _marks_nan(step):
         return None
     return Fault(
-        "it raises on numbers that are missing, which is an answer about rows that nobody paid for",
+        "it raises on missing numbers, which reveals them without a charge",
         "leave missing_values=np.nan",
     )
 

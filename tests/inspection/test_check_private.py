@@ -92,7 +92,7 @@ def test_behind_a_private_step_rows_pass_alone():
         make_pipeline(alone, measure(accountant=BudgetAccountant(epsilon=2.0)))
     ).steps
     assert [step.verdict for step in apart] == ["leaks", "leaks"]
-    with pytest.raises(ValueError, match="must learn nothing.*fit it before"):
+    with pytest.raises(ValueError, match="must learn nothing.*fit it first"):
         search_parts(make_pipeline(alone, PrivateKMeans(2, bounds=(0, 1))))
 
 
@@ -203,11 +203,11 @@ def test_the_best_of_a_search_costs_the_search():
         (DomainScaler((0, 9)), (0, 1), None),
         (DomainScaler((0, 9)), ([0, 0], [1, 1]), None),
         (DomainScaler((0, 9)), Box([0, 0, 0], [1, 1, 1]), None),
-        (DomainScaler((0, 9)), (0, 9), "hands on, (0, 1), and not (0, 9)"),
+        (DomainScaler((0, 9)), (0, 9), "output bounds of DomainScaler, (0, 1), not (0, 9)"),
         (DomainScaler((0, 9)), (-1, 1), "(0, 1)"),
-        (DomainScaler((0, 9)), None, "(0, 1), and not None"),
+        (DomainScaler((0, 9)), None, "(0, 1), not None"),
         (DomainScaler((0, 9)), Ball([0, 0], 1.0), "(0, 1)"),
-        (DomainScaler((0, 9)), Ball([0, 0], 1.0), "or let DomainScaler(target='ball') hand on"),
+        (DomainScaler((0, 9)), Ball([0, 0], 1.0), "or let DomainScaler(target='ball') output"),
         (DomainScaler((0, 9), target="ball"), Ball([0, 0], 1.0), None),
         (DomainScaler((0, 9), target="ball"), (0, 1), "Ball"),
         (DomainScaler((0, 9), clip=False), (0, 9), None),

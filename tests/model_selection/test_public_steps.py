@@ -153,7 +153,7 @@ def test_steps_of_scikit_learn_need_the_declared_form(step):
         # what the caller fitted, or code of others, in a parameter
         ((FROZEN,), "RowByRow(step, X_public)"),
         ((NUMBERS, preprocessing.Binarizer(threshold=FROZEN)), "RowByRow(step, X_public)"),
-        ((NUMBERS, preprocessing.PolynomialFeatures(degree=[Fraction(2)])), "nothing can see"),
+        ((NUMBERS, preprocessing.PolynomialFeatures(degree=[Fraction(2)])), "cannot be checked"),
         ((preprocessing.MultiLabelBinarizer(classes=["a"]),), "public labels"),
         # errors on words among numbers, and on what is no text among texts
         ((TABLE, preprocessing.PolynomialFeatures()), "numeric columns"),
@@ -300,7 +300,7 @@ def test_steps_that_raise_on_missing_numbers_are_not_public_where_there_may_be_s
     gaps, full = (SchemaTransformer(Number(0, 1, missing=missing)) for missing in (True, False))
     with pytest.raises(ValueError, match="NaN"):
         make_pipeline(gaps, step).fit([[0.5], [None]])
-    assert "numbers that are missing" in fault(gaps, step)
+    assert "missing numbers" in fault(gaps, step)
     assert "missing" not in fault(full, step)
     filler = SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True)
     assert "missing" not in fault(gaps, filler, step)
@@ -341,7 +341,7 @@ def test_nothing_answers_unpaid_whether_a_number_is_off_its_list(kind, own, othe
 
 def test_a_search_takes_no_numbers_that_may_be_off_their_list():
     pipeline = make_pipeline(SchemaTransformer(Category([1, 2])), PrivateKMeans(2, bounds=(0, 9)))
-    with pytest.raises(ValueError, match="numbers that are missing"):
+    with pytest.raises(ValueError, match="missing numbers"):
         PrivateSearchCV(pipeline, {"privatekmeans__n_hint": [9]}, mean_trials=2).fit([[1.0]] * 9)
 
 
@@ -517,7 +517,7 @@ BY_ROWS = {
         function(np.apply_along_axis, kw_args={"func1d": counting, "axis": 1}),
         make_pipeline(function(counting)),
     ],
-    "nothing can see": [  # classes that may
+    "cannot be checked": [  # classes that may
         *(Largest(), Strict(), make_pipeline(Largest())),
         FeatureUnion([("a", preprocessing.Normalizer()), ("b", make_pipeline(Largest()))]),
         ColumnTransformer([("a", Largest(), [0])]),

@@ -477,7 +477,11 @@ path, of shape (n_rows, n_features)
         """
         if ends_with_answers():
             return
-        budget, functions = self._budget(), _functions_of(type(self))
+        # what the class and those above it define, weakly: equal until one is replaced
+        defined = [value for each in type(self).__mro__[:-1] for value in vars(each).values()]
+        inner = (getattr(value, "__func__", getattr(value, "fget", value)) for value in defined)
+        functions = [weakref.ref(value) for value in inner if isinstance(value, FunctionType)]
+        budget = self._budget()
         known, held = _REHEARSED.get(type(self), (None, None))
         if known != functions:
             _REHEARSED[type(self)] = functions, (held := set())
@@ -580,13 +584,6 @@ path, of shape (n_rows, n_features)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "privacy_")
-
-
-def _functions_of(kind):
-    """Return weak references to what a class and those above it define: equal until replaced."""
-    defined = [value for each in kind.__mro__[:-1] for value in vars(each).values()]
-    inner = (getattr(value, "__func__", getattr(value, "fget", value)) for value in defined)
-    return [weakref.ref(value) for value in inner if isinstance(value, FunctionType)]
 
 
 # One fit of an object at a time.

@@ -541,4 +541,6 @@ class TableJudge:
             found = np.zeros((len(mixture.weights), bins.max() + 1))
             found[:, bins[code]] = 1.0
             return found
-        return mixture.columns[place][code].cell_probabilities(code) @ np.eye(bins.max() + 1)[bins]
+        column = mixture.columns[place][code]
+        cells = column.components[:, column.bins] * column.inside[code]  # (n_components, n_cells)
+        return cells @ np.eye(bins.max() + 1)[bins]

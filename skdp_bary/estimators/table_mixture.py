@@ -38,10 +38,6 @@ class ColumnModel:
     inside: np.ndarray
     components: np.ndarray
 
-    def cell_probabilities(self, code):
-        """Return the probabilities of cells, of shape (n_components, n_cells), in a class."""
-        return self.components[:, self.bins] * self.inside[code]
-
     def given(self, allowed):
         """Return the column with some cells alone, and their probability before.
 

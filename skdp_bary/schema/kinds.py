@@ -80,10 +80,6 @@ class Kind(ABC):
         return found
 
 
-def _is_number(value):
-    return isinstance(value, (Real, np.bool_, Decimal)) and value == value
-
-
 def _is_otherwise_as_number(value):
     """Whether a value is text that would be another one if its column were read as numbers."""
     if not isinstance(value, str):
@@ -374,7 +370,8 @@ class Category(Kind):
         missing."""
         reader = _READERS[type(self.values[0])]
         others = [value for value in self.values if _is_otherwise_as_number(value)]
-        if others and any(map(_is_number, values.tolist())):
+        numbers = (v for v in values.tolist() if isinstance(v, (Real, np.bool_, Decimal)))
+        if others and any(v == v for v in numbers):  # nor NaN
             raise ValueError(
                 f"{what} must hold text, as its schema lists {others[0]!r}, got numbers or flags, "
                 "which a reader has made of text. Read it as text, for example "

@@ -362,7 +362,14 @@ def faults_held(value):
 
     These are numbers, texts and arrays of them, and steps that are known.
     """
-    if _is_plain(value) or type(value) in (range, RandomState) or _is_type(value):
+    if _is_plain(value) or type(value) in (range, RandomState):
+        return
+    # types of numbers or texts, as dtype parameters take
+    types = (np.generic, bool, int, float, complex, str)
+    if isinstance(value, type) and issubclass(value, types):
+        if library_of(value) in ("builtins", "numpy"):
+            return
+    elif isinstance(value, np.dtype) and library_of(type(value)) == "numpy":
         return
     if hasattr(value, "get_params") and not isinstance(value, type):
         yield from faults_alone(value)
@@ -381,24 +388,12 @@ def faults_held(value):
             yield from faults_held(part)
     elif callable(value):
         yield KEEPS_IN_FUNCTION
-    elif not (_is_public_fact(value) or _is_pandas_na(value)):
-        yield _KEEPS_IN_CLASS
-
-
-def _is_type(value):
-    """Whether it is a type of numbers or texts, as dtype parameters take."""
-    if isinstance(value, np.dtype):
-        return library_of(type(value)) == "numpy"
-    is_type = isinstance(value, type) and issubclass(
-        value, (np.generic, bool, int, float, complex, str)
-    )
-    return is_type and library_of(value) in ("builtins", "numpy")
-
-
-def _is_public_fact(value):
-    """Whether it is a domain or a schema of this package."""
-    ours = library_of(type(value)) == "skdp_bary" and not replaced_method(value)
-    return ours and type(value).__module__.startswith(("skdp_bary.geometry.", "skdp_bary.schema."))
+    else:  # a domain or a schema of this package is a public fact
+        ours = library_of(type(value)) == "skdp_bary" and not replaced_method(value)
+        public = ("skdp_bary.geometry.", "skdp_bary.schema.")
+        ours = ours and type(value).__module__.startswith(public)
+        if not (ours or _is_pandas_na(value)):
+            yield _KEEPS_IN_CLASS
 
 
 _ALONE = "use RowByRow around it, or JLTransformer or DomainScaler"

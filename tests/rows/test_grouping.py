@@ -93,6 +93,7 @@ def day(i=0, bad=None):
     return X, None, None, [i, i, 7, 8]
 
 
+@pytest.mark.filterwarnings("ignore:Parts of bounds narrower")  # of so few people
 @pytest.mark.parametrize("stop", [None, KeyboardInterrupt, "bad row", "broken source"])
 def test_files_are_closed_when_a_fit_ends(opened, tmp_path, stop):
     def chunks():

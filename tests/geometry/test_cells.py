@@ -67,20 +67,6 @@ def test_levels_nest(domain, depth):
         assert (ours[first][:, axis] % 2 == 0).all()
 
 
-@every("domain", DOMAINS)
-def test_a_row_is_placed_on_its_own(domain):
-    """Chunk, memory layout and the other rows must not move a row to another cell."""
-    tree = CellTree(domain, 9)
-    X = random_rows(domain, 400)
-    X[::7] = domain.low + np.round((X[::7] - domain.low) * 8) / 8  # borders of cells
-    leaf = tree.leaf_index(X)
-    assert (tree.leaf_index(np.asfortranarray(X)) == leaf).all()
-    assert (tree.leaf_index(np.repeat(X, 2, axis=1)[:, ::2]) == leaf).all()
-    assert (tree.leaf_index(X[::-1])[::-1] == leaf).all()
-    assert np.concatenate([tree.leaf_index(x[None]) for x in X]).tolist() == leaf.tolist()
-    assert tree.leaf_index(X[:0]).size == 0
-
-
 @pytest.mark.filterwarnings("error")
 @every("domain", [DOMAINS[0], DOMAINS[1], DOMAINS[4], RING])
 def test_far_rows_go_to_the_border(domain):

@@ -238,20 +238,6 @@ def test_wrong_grids_are_refused(domain, shape):
         domain.cell_centroids(shape)
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    X=arrays(np.float64, (7, 3), elements=finite),
-    center=arrays(np.float64, 3, elements=st.floats(-1e6, 1e6)),
-    radius=st.floats(1e-3, 1e6),
-)
-def test_clipped_rows_pass_the_same_test(X, center, radius):
-    ball = Ball(center, radius)
-    clipped = ball.clip(X)
-    assert ball.contains(clipped).all()
-    assert np.isfinite(clipped).all()
-    assert ball.clip(clipped).tobytes() == clipped.tobytes()
-
-
 @every("d", [1, 2, 3, 5, 17, 100, 784])
 def test_clip_finds_the_nearest_point(d):
     rng = np.random.default_rng(d)

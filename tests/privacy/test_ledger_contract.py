@@ -25,7 +25,8 @@ def test_charges_add_up_until_the_ceiling(place):
     accountant.spend(0.4)
     assert accountant.total() == (1.0, 1e-7)
     assert [entry.epsilon for entry in accountant.entries] == [0.6, 0.4]
-    assert accountant.entries[0].who == "survey é\n'"
+    first = accountant.entries[0]
+    assert (first.who, first.note) == ("survey é\n'", "seeded, not private")
 
 
 def test_ceilings_are_rounded_down(place):

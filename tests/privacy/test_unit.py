@@ -224,8 +224,8 @@ class TestNotes:
     }
 
     @pytest.mark.parametrize("kind", FITS)
-    def test_stand_in_the_ledger(self, kind, place):
-        budget = BudgetAccountant(1.0, ledger=place)
+    def test_stand_in_the_ledger(self, kind):
+        budget = BudgetAccountant(1.0)
         self.FITS[kind](budget, note="2026-03")
         assert [entry.note for entry in budget.entries] == ["2026-03"]
         assert "2026-03" in str(budget)

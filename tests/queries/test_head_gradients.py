@@ -108,18 +108,6 @@ def test_no_row_is_longer_than_stated(clip, views):
         assert max(squares) >= 0.95 * LIMIT**2
 
 
-@every("shares", [(1.0,), (0.5, 0.5), (0.9, 0.1), (0.3, 0.3, 0.4)])
-def test_the_rows_of_a_person_are_no_longer_than_one(shares):
-    units = 1 << 20
-    query = gradients(0.01, units=units)
-    masses = np.array([int(share * units) for share in shares])
-    for start in range(0, 60, len(shares)):
-        rows = np.repeat(X[start : start + 1], len(shares), axis=0)
-        total = answer(query, rows, masses)
-        assert sum(int(v) ** 2 for v in total) <= LIMIT**2
-    assert np.linalg.norm(total.astype(float)) > 0.9 * LIMIT
-
-
 def test_blocks_and_bounded_memory_change_nothing(monkeypatch):
     whole = answer(gradients(0.1), X)
     monkeypatch.setattr(home("ClippedGradients"), "_BLOCK_ROWS", 7)

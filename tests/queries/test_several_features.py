@@ -12,7 +12,7 @@ import pytest
 from skdp_bary.base import Axes, ClippedMeans, Frame, Gram, Moments
 from skdp_bary.geometry import Box
 from tests import world
-from tests.world import answer, home, same
+from tests.world import answer
 
 DOMAIN, CENTER = Box([-4.0] * 3, [4.0] * 3), np.array([0.1, 0.0, -0.2])
 CENTERS = np.array([[-2.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 3.0, 1.0]])
@@ -119,15 +119,3 @@ def test_one_person_moves_no_more_than_stated_and_nearly_so(name, units):
             cases = stated.l1 if power == 1 else stated.l2_squared
             allowed = max(sum(n * s for n, s in zip(c, scales, strict=True)) for c in cases)
             assert least * allowed <= found <= float(allowed) * (1 + 1e-9), (relation, power)
-
-
-@pytest.mark.parametrize("cls", SHARES)
-def test_blocks_of_mapped_rows_change_no_integer(cls, monkeypatch):
-    X = np.random.default_rng(1).uniform(-5, 5, (300, 3))
-    frame = Frame(DOMAIN, CENTER, 16, AXES)
-    query = cls(frame, CENTERS @ AXES.kept.T, RADII, SHARES[cls], False)
-    whole = answer(query, X)
-    monkeypatch.setattr(home("Frame"), "_BLOCK_VALUES", 5)
-    alone = [answer(query, row) for row in X]
-    assert same(answer(query, X), whole)
-    assert same([sum(blocks) for blocks in zip(*alone, strict=True)], whole)

@@ -23,6 +23,8 @@ from skdp_bary.exceptions import LedgerError, PrivacyWarning, RelationError
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
 
+pytestmark = pytest.mark.filterwarnings("ignore:Parts of bounds")  # noise drowns so few
+
 X = np.random.default_rng(0).random((60, 2))
 IDS = np.arange(60) // 3
 FRAME = pd.DataFrame(X, columns=["a", "b"]).assign(patient_id=IDS)

@@ -127,7 +127,8 @@ def _judge(name, estimator, form):
         return found(PRIVATE, _THEIRS, budget=budget)
     fault = public_fault(estimator, form)
     if fault is None:
-        return found(PUBLIC, "what it learns does not depend on the rows")
+        kept = "; a row on which it fails becomes zeros" if type(estimator) is RowByRow else ""
+        return found(PUBLIC, f"what it learns does not depend on the rows{kept}")
     if fault.reason:
         return found(LEAKS if fault.learns else UNKNOWN, fault.reason, fault.advice)
     if sklearn_name(estimator) is not None:

@@ -217,6 +217,10 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
     an integer. What a step keeps in its class, its module or a closure cannot be seen here:
     ``check_private`` calls it unknown.
 
+    A row on which the step fails becomes zeros: an error would tell of that row for free. So give
+    rows that the step takes, for example behind ``DomainScaler``, which clips them, and encoders
+    ``handle_unknown="ignore"``.
+
     A private step, of this package or of diffprivlib, is fitted on the rows themselves, once, and
     charges its budget for that. What it makes of a row then depends on what it released and on that
     row, so that another private step can stand behind it.
@@ -362,12 +366,12 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
         Returns
         -------
         X_new : ndarray of shape (n_rows, n_features_out_)
-            Their images.
+            Their images; zeros where the step fails, or returns NaN or another number of features.
         """
         check_is_fitted(self)
         X = read_rows(self, X, reset=False)
         step_as_fitted = _restored(self.step_)
-        images = np.empty((len(X), self.n_features_out_))
+        images = np.zeros((len(X), self.n_features_out_))
         row = np.empty((1, X.shape[1]))  # one address: it decides how sums are vectorized
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # they may name values
@@ -375,18 +379,13 @@ class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator
                 row[0] = X[place]
                 try:
                     image = self._image_of(step_as_fitted(), row)
-                except Exception:  # in words that may name values
-                    image = None
-                if image is None or len(image) != self.n_features_out_:
-                    break
-                images[place] = image
-            else:
-                return saturated(images)
-        raise ValueError(
-            f"step {type(self.step).__name__} fails on some row, or returns another number of "
-            "features for it than for the example. Clip rows before it, for example with "
-            "DomainScaler(bounds)."
-        )
+                except MemoryError:  # not of this row
+                    raise
+                except Exception:  # an error would be an answer about this row
+                    continue
+                if len(image) == self.n_features_out_ and not np.isnan(image).any():
+                    images[place] = image
+        return saturated(images)
 
     def get_feature_names_out(self, input_features: None = None) -> np.ndarray:
         """Return names of the output features.

@@ -14,7 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.measure.published import PublishedMeasure
-from skdp_bary import BudgetAccountant, PrivateDriftSketch, PrivateMeasure
+from skdp_bary import BudgetAccountant, PrivateDriftSketch, PrivateMeasure, RowByRow
 from skdp_bary.geometry import Domain
 from tests.attack import (
     __main__,
@@ -116,6 +116,10 @@ def release_and_charge(path, released, kill):
 def slowly(*arguments):
     admit(*arguments)
     time.sleep(0.01)
+
+
+def image_or_error(alone, X):
+    return np.vstack([alone._image_of(alone.step_, row[None]) for row in X])
 
 
 class ChargesFirst(PrivateMeasure):
@@ -232,6 +236,14 @@ PLANTED = {
     "plans divided anew by epsilons alone": (
         *(compositions.PROMISE.attack, 100, "charged"),
         (BudgetAccountant, "covers", lambda budget, charged, plan: True),
+    ),
+    "a frozen step is public": (
+        *(borrowed.PUBLIC_STEPS.attack, 200, "a row changed"),
+        (home("keeps_fit"), "keeps_fit", lambda step: False),
+    ),
+    "an error about one row": (
+        *(streams.PROMISE.attack, 500, ""),
+        (RowByRow, "transform", image_or_error),
     ),
     "choices of a search are no charges": (
         *(trials(compositions.choose), 3, "moved a choice"),

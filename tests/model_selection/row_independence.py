@@ -19,13 +19,24 @@ from sklearn.compose import ColumnTransformer
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.feature_selection import SelectFromModel
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.utils import all_estimators
 from threadpoolctl import threadpool_limits
 
-from skdp_bary import DomainScaler, JLTransformer, RowByRow, SchemaTransformer
+from skdp_bary import (
+    DomainScaler,
+    JLTransformer,
+    PrivateKMeans,
+    PrivateMeasure,
+    RowByRow,
+    SchemaTransformer,
+    check_private,
+)
 from skdp_bary.schema import Category, Integer, Number, Schema, Text
 from tests.world import FUNCTIONS, as_floats
 
@@ -176,6 +187,9 @@ def steps_of_functions():
 _GIVEN = {"axis": 1, "keepdims": True, "nan": 0.0, "posinf": 1.0}
 
 
+_HOSTILE = [-1.0, 0.0, -0.0, 7.0, 5e-324, 1e16, -1e154, 1.7e308, -1.7e308]
+
+
 def stream_trial(step, rng, fitted_on_zeros=False):
     """Return what went wrong with a step whose rows come in other orders and beside others.
 
@@ -184,24 +198,82 @@ def stream_trial(step, rng, fitted_on_zeros=False):
     example = np.abs(rng.random((20, 4)))
     example[::5, 1] = example[1::5, 2] = -1.0 if isinstance(step, IterativeImputer) else 0.0
     rows = rng.permutation(example)[:6]
-    hostile = np.abs(rng.random((2, 4)))
-    hostile[:, :3] = example[0, 1]
+    hostile = np.abs(rng.random((3, 4)))
+    hostile[:2, :3] = example[0, 1]
+    hostile[2, rng.random(4) < 0.7] = rng.choice(_HOSTILE)
     order = rng.permutation(len(rows))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             wrapped = RowByRow(step, None if fitted_on_zeros else example).fit(rows)
+        except (ValueError, TypeError, AttributeError, NotImplementedError):
+            return None
+        try:
             expected = wrapped.transform(rows)
+            behind = wrapped.transform(np.concatenate([hostile, rows]))
             found = {
                 "again": wrapped.transform(rows),
                 "turned": wrapped.transform(rows[order])[np.argsort(order)],
-                "behind hostile rows": wrapped.transform(np.concatenate([hostile, rows]))[2:],
+                "behind hostile rows": behind[3:],
                 "pickled": pickle.loads(pickle.dumps(wrapped)).transform(rows[::-1])[::-1],
             }
-        except (ValueError, TypeError, AttributeError, NotImplementedError):
-            return None
+        except Exception as error:
+            return [f"{step!r}: {type(error).__name__} on some row"]
+    if not np.isfinite(behind).all():
+        return [f"{step!r}: no numbers for some row"]
     moved = [what for what, images in found.items() if images.tobytes() != expected.tobytes()]
     return [f"{step!r}: rows moved {what}" for what in moved]
+
+
+def verdict_trial(rng):
+    """Return what one further row changes of a random composite that is called public.
+
+    Its parts may have been fitted on all rows before, fail on some row, or be private.
+    """
+    rows = rng.random((6, 2)) + 0.1
+    whole = np.vstack([rows, rng.choice(_HOSTILE[:6], (1, 2))])
+    seed, found = int(rng.integers(2**31)), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for given in (rows, whole):
+            step = _composite(np.random.default_rng(seed), given)
+            if not check_private(make_pipeline(step, PrivateMeasure(bounds=(0, 1)))).ok:
+                return []
+            try:
+                images = as_floats(step.fit(given).transform(given))[: len(rows)].tobytes()
+            except Exception as error:
+                images = type(error).__name__
+            found.append(images)
+    return [] if found[0] == found[1] else [f"{step!r}: a row changed what is made of others"]
+
+
+def _composite(rng, rows):
+    """A step that may have been fitted on these rows, in others, all row by row."""
+    scaler, model = preprocessing.StandardScaler().fit(rows), Ridge().fit(rows, rows[:, 0])
+    step = _pick(
+        rng,
+        [
+            *(preprocessing.Normalizer(), FrozenEstimator(scaler)),
+            SelectFromModel(FrozenEstimator(model), prefit=True, threshold=-1.0),
+            *(kernel_approximation.AdditiveChi2Sampler(), preprocessing.PowerTransformer()),
+            preprocessing.FunctionTransformer(_pick(rng, [np.log, np.sqrt, np.arcsin, np.exp])),
+            preprocessing.OneHotEncoder(categories=[[0.0, 1.0]] * 2),
+            *(preprocessing.SplineTransformer(extrapolation="error"), PrivateKMeans(2)),
+        ],
+    )
+    for _ in range(rng.integers(3)):
+        around = _pick(
+            rng,
+            [
+                lambda part: make_pipeline(DomainScaler((0, 1)), part),
+                lambda part: make_pipeline(part, DomainScaler((-4, 4))),
+                lambda part: FeatureUnion([("part", part)]),
+                lambda part: ColumnTransformer([("part", part, [0, 1])]),
+                RowByRow,
+            ],
+        )
+        step = around(step)
+    return RowByRow(step, np.random.default_rng(0).random((9, 2)))
 
 
 def table_steps():

@@ -254,6 +254,9 @@ def _pieces(solution, weights, group, shared):
 
 _TINY = 100_000  # points times atoms: POT needs a small part of what loading compiled code takes
 _SMALL = 2_000_000  # and less than it takes to compile
+# points an atom, up to which the engine takes a hundred times as long as POT, at 1,000 points and
+# 500 atoms; entries of a table for POT: memory
+_FEW_POINTS, _MOST = 8, 8_000_000
 
 
 def solve_problem(problem, potentials=None):
@@ -283,11 +286,12 @@ def _attempts(problem, potentials):
     axis = axis_of_line(problem)
     if axis is not None:
         yield solve_line(problem, axis)
-    size = len(problem.cloud.points) * len(problem.target)
+    n_points, n_atoms = len(problem.cloud.points), len(problem.target)
+    size, few = n_points * n_atoms, n_points <= _FEW_POINTS * n_atoms
     compiled = f"{__package__}.compiled_search" in sys.modules or is_kept(
         Path(__file__).with_name("compiled_search.py"), "balance"
     )
-    small = size <= (_TINY if compiled else _SMALL)
+    small = size <= (_MOST if few else _TINY if compiled else _SMALL)
     if small:
         yield network_simplex(problem)
     from .balance import solve_levels  # loads compiled code

@@ -47,9 +47,8 @@ def called_by_a_search():
     return next(_searches(), None) is not None
 
 
-_TOLD: WeakKeyDictionary = (
-    WeakKeyDictionary()
-)  # of what runs the fits of a search, and the search: texts it said
+# of what runs the fits of a search, and of the search: texts it said
+_TOLD: WeakKeyDictionary = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -178,6 +177,19 @@ def pipeline_among_callers():
             place = frame.f_locals.get("step_idx", -1)
             return owner.steps[:place], owner.steps[place:]
     return [], []
+
+
+def groups_of_steps():
+    """Return the steps of the innermost pipeline that fits, and whether each is given groups."""
+    for frame in _fits(_LIBRARIES):
+        owner, routed = frame.f_locals.get("self"), frame.f_locals.get("routed_params")
+        if isinstance(owner, Pipeline) and routed is not None:
+            given = {name: routed[name].values() for name, _ in owner.steps}
+            return [
+                (name, step, any(each.get("groups") is not None for each in given[name]))
+                for name, step in owner.steps
+            ]
+    return []
 
 
 def called_by_a_union():

@@ -8,7 +8,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 from skdp_bary import (
@@ -16,10 +16,11 @@ from skdp_bary import (
     DomainScaler,
     PrivateKMeans,
     PrivateMeasure,
+    PrivateStandardScaler,
     RowByRow,
     check_private,
 )
-from skdp_bary.exceptions import PrivacyWarning
+from skdp_bary.exceptions import PrivacyWarning, RelationError
 from skdp_bary.model_selection import PrivateSearchCV
 
 X = np.random.default_rng(0).random((60, 2))
@@ -111,3 +112,22 @@ def test_frozen_steps_are_of_unknown_rows():
     frozen = FrozenEstimator(StandardScaler().fit(X))
     verdict = check_private(make_pipeline(frozen, kmeans())).steps[0]
     assert verdict.verdict == "unknown" and "RowByRow" in verdict.advice
+
+
+@pytest.mark.parametrize("unit", [None, "patient"])
+def test_groups_go_to_all_private_steps_or_to_none(unit):
+    budget, ids = BudgetAccountant(9.0, unit=unit), np.arange(60) // 2
+    scaler = PrivateStandardScaler(2.0, bounds=(0, 1), accountant=budget)
+    pipeline = Pipeline([("scale", scaler), ("cluster", kmeans(accountant=budget))])
+    for some, other in ("scale", "cluster"), ("cluster", "scale"):
+        given = {f"{some}__groups": ids, f"{some}__unit": "patient", f"{other}__unit": "patient"}
+        with pytest.raises(ValueError, match=f"got none for {other}. Pass {other}__groups=ids"):
+            pipeline.fit(X, **given)
+    if unit is not None:
+        with pytest.raises(RelationError, match="Pass scale__groups='patient', or .* scale__unit="):
+            pipeline.fit(X)
+    assert budget.entries == ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline.fit(X, **given, **{f"{other}__groups": ids})
+    assert {entry.unit for entry in budget.entries} == {"patient"} and len(budget.entries) == 2

@@ -28,6 +28,7 @@ from ..exceptions import (
     PrivacyWarning,
     RandomState,
     ReadOnlyLedgerError,
+    RelationError,
     Rows,
     as_charged,
     check_integer,
@@ -38,7 +39,7 @@ from ..privacy.entries import note_of
 from ..privacy.mechanisms import ADD_REMOVE, REPLACE_ONE
 from ..privacy.noise import noise_generator
 from ..privacy.plans import UNLIMITED, Plan, check_shares, failure_advice, steps_of
-from ..privacy.quote import plans_to_come, told_of_a_pipeline
+from ..privacy.quote import plans_to_come, told_by_step, told_of_a_pipeline
 from ..privacy.spending import SharedBudget
 from ..rows.opening import open_rows, unheard, warn
 from ..rows.persons import coarser_units
@@ -50,6 +51,7 @@ from .notices import (
     GuaranteeRepr,
     KnowsSearches,
     few_persons,
+    refuse_groups_of_some,
     refused_in_a_search,
     warn_of_leaking_steps,
 )
@@ -246,6 +248,8 @@ path, of shape (n_rows, n_features)
             if rows.names and self._recode() is None:  # no schema names the columns
                 warn_of_ids(rows.names, self.bounds)
             nested = called_by_others()  # by what fits and clones many, of which more is asked then
+            if nested:
+                refuse_groups_of_some()
             if groups is None:
                 warn_of_unread_ids(y)
                 if nested:
@@ -449,6 +453,8 @@ path, of shape (n_rows, n_features)
             who = f"This pipeline, from {who} on,"
         try:
             accountant.check(plan, who=who, then=later, **terms)
+        except RelationError as error:
+            raise type(error)(told_by_step(str(error))) from None
         except ReadOnlyLedgerError:
             raise  # more fits would not be refused by what is left: its own advice is all there is
         except BudgetError as error:

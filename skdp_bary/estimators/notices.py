@@ -14,9 +14,16 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import BaseSearchCV, captioned_block, search_among_callers, steps_before
+from .._sklearn import (
+    BaseSearchCV,
+    captioned_block,
+    groups_of_steps,
+    search_among_callers,
+    steps_before,
+)
 from ..exceptions import (
     PrivacyWarning,
     as_charged,
@@ -543,6 +550,22 @@ def warn_of_leaking_steps():
         PrivacyWarning,
         stacklevel=depth,
     )
+
+
+def refuse_groups_of_some():
+    """Raise where a pipeline gives groups to some of its private steps, and not to the others."""
+    steps = [
+        (name, has_groups)
+        for name, step, has_groups in groups_of_steps()
+        if hasattr(step, "privacy_plan") and not isinstance(step, FrozenEstimator)
+    ]
+    without = [name for name, has_groups in steps if not has_groups]
+    if 0 < len(without) < len(steps):
+        typed = ", ".join(f"{name}__groups=ids" for name in without)
+        raise ValueError(
+            "groups must be passed to all private steps of a pipeline or to none, got none for "
+            f"{', '.join(without)}. Pass {typed} to its fit too, with the same unit."
+        )
 
 
 def refused_in_a_search(left):

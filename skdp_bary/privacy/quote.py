@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -296,6 +297,17 @@ def told_of_a_pipeline(error: Exception, accountant: object) -> str:
     if paid or len(rest) > 1:
         told += " budget.quote(pipeline, n_features) prices all steps before a fit."
     return told
+
+
+def told_by_step(text: str) -> str:
+    """Text of a refusal, with parameters as the pipeline around a fit takes them.
+
+    Parameters
+    ----------
+    text : str
+    """
+    _, rest = pipeline_among_callers()
+    return re.sub(r"\b(groups|unit)(?==| and)", rf"{rest[0][0]}__\1", text) if rest else text
 
 
 def _charged(step, accountant):

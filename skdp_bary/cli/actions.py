@@ -127,6 +127,8 @@ def _distance(given):
             f"{error.fact} Leave such rows out of that file, which is public, or rows without any "
             f"value by --drop-missing: --where keeps rows of {given.table} alone."
         ) from None
+    if not len(given.public_rows):
+        raise ValueError(f"--reference must be a table with rows, got {given.reference}.")
     if given.delta > 0:
         return DPSlicedWasserstein()
     return DPSlicedWasserstein(method="scalar", reference=given.public_rows)

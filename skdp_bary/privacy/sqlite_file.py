@@ -65,7 +65,10 @@ SELECT {COLUMNS}, loss_units, delta_units, link FROM entries WHERE number > ? OR
 _LOCKED = "it stayed locked by another process for {:g} seconds"
 _READ_ONLY = "the file, or the folder it is in, is read-only"
 _FULL = "the disk is full"
-_MISSING = "the file is missing, or its folder is missing or read-only"
+_MISSING = (
+    "the file is missing, and BudgetAccountant.create makes one, or its folder is missing or "
+    "read-only"
+)
 DAMAGED = "the file is damaged"
 FOREIGN = "it is not a budget ledger, nor any SQLite database"
 _BROKEN_DISK = "reading or writing the disk failed"

@@ -192,6 +192,54 @@ def groups_of_steps():
     return []
 
 
+def chains_to_come():
+    """Return what compositions among the callers fit after the step that asks, innermost first.
+
+    Returns
+    -------
+    chains : list of (list of steps, rows)
+        The first step of each is being fitted to the rows, or does nothing; others follow.
+    """
+    chains, running = [], None
+    for module, frame in _frames(sys._getframe(1)):
+        method = frame.f_code.co_name
+        if not module.startswith(_LIBRARIES):
+            continue
+        if method in ("_fit_one", "_fit_transform_one"):
+            running = frame.f_locals["transformer"]
+        elif method == "_fit" and isinstance(frame.f_locals.get("self"), Pipeline):
+            steps = frame.f_locals["self"].steps[frame.f_locals["step_idx"] :]
+            chains.append(([step for _, step in steps], frame.f_locals["X"]))
+        elif method == "_parallel_func" or method == "_call_func_on_transformers":
+            beside = list(_branches_of_frame(frame.f_locals))
+            steps = [step for step, _ in beside]
+            place = next((i for i, step in enumerate(steps) if step is running), len(steps))
+            chains += [([None, step], rows) for step, rows in beside[place + 1 :]]
+    return chains
+
+
+def _branches_of_frame(held):
+    """Yield the steps that a union or a column transformer fits, in order, and their rows."""
+    if "jobs" in held:  # of copies, which are what is fitted
+        for _, _, given in held["jobs"]:
+            yield given["transformer"], given["X"]
+    else:
+        for _, step, _ in held["transformers"]:
+            yield step, held["X"]
+
+
+def branches_of(step):
+    """Return (name, step, columns) of all that a union or a column transformer is put together of.
+
+    Columns are None where it takes all, or all that are left. None: it is no such composition.
+    """
+    if hasattr(step, "transformer_list"):
+        return [(name, part, None) for name, part in step.transformer_list]
+    if hasattr(step, "transformers") and hasattr(step, "remainder"):
+        return [*step.transformers, ("remainder", step.remainder, None)]
+    return None
+
+
 def called_by_a_union():
     """Whether a fit of a union or of a column transformer is among the callers."""
     return any(

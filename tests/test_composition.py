@@ -31,6 +31,7 @@ from skdp_bary.geometry import Ball
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
 from skdp_bary.schema import Number
+from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -203,17 +204,77 @@ def test_a_pipeline_that_a_policy_refuses_has_paid_nothing():
 
 
 def test_a_refused_step_says_what_the_pipeline_has_paid():
-    budget = BudgetAccountant(0.9, 1e-6)
+    budget = BudgetAccountant(1.5, 1e-6, composition="renyi")  # whose prices need the columns
     told = (
         r"from PrivatePCA on.* Nothing was charged for this step; earlier steps of the pipeline "
         r"have paid epsilon=0\.25, delta=0\. budget\.quote\(pipeline, n_features\) prices all"
     )
+    steps = three_steps(budget, Normalizer()).set_params(privatepca__epsilon=0.9)
     with pytest.raises(BudgetError, match=told):
-        three_steps(budget, Normalizer()).fit(X)  # whose columns are not known without a try
+        steps.fit(X)
     assert [entry.epsilon for entry in budget.entries] == [0.25]
     search = PrivateSearchCV(kmeans(), {"n_init": [1, 2]}, epsilon=9.0, accountant=budget)
     with pytest.raises(BudgetError, match=r"steps of the pipeline have paid epsilon=0\.25"):
-        make_pipeline(three_steps(budget)[0], Normalizer(), search).fit(X)
+        make_pipeline(steps[0], Normalizer(), search).fit(X)
+
+
+def private(epsilon, budget, cls=PrivateKMeans, bounds=(-5, 5), **settings):
+    settings |= {"n_clusters": 2, "n_init": 1} if cls is PrivateKMeans else {}
+    return cls(epsilon=epsilon, bounds=bounds, accountant=budget, **settings)
+
+
+def one(budget):
+    return private(0.7, budget)
+
+
+def two(budget):
+    return private(0.6, budget)
+
+
+def scaled(budget):
+    return private(0.7, budget, PrivateStandardScaler)
+
+
+def grid(budget):
+    return GridSearchCV(private(0.2, budget), {"n_init": [1]}, cv=2, error_score="raise")
+
+
+TOGETHER = {
+    "rows": lambda b: make_pipeline(RowByRow(one(b)), two(b)),
+    "union": lambda b: FeatureUnion([("a", one(b)), ("b", make_pipeline(Normalizer(), two(b)))]),
+    "columns": lambda b: make_pipeline(
+        DomainScaler((0, 1)), ColumnTransformer([("a", one(b), [0]), ("b", two(b), [False, True])])
+    ),
+    "rest": lambda b: ColumnTransformer([("a", one(b), [-1])], remainder=RowByRow(two(b))),
+    "nested": lambda b: make_pipeline(make_pipeline(scaled(b)), two(b)),
+    "part": lambda b: make_pipeline(scaled(b.part("a")), two(b.part("a"))),
+    "policy": lambda b: make_pipeline(scaled(b.under(YEARLY)), two(b.under(YEARLY))),
+    "grid": lambda b: make_pipeline(scaled(b), grid(b)),
+    "search": lambda b: make_pipeline(
+        scaled(b),
+        PrivateSearchCV(private(1.0, None), {"n_init": [1, 2]}, epsilon=0.6, accountant=b),
+    ),
+    "beside a search": lambda b: FeatureUnion(
+        [("b", RowByRow(one(b))), ("a", FeatureUnion([("c", Normalizer()), ("d", two(b))]))]
+    ),
+}
+YEARLY = SpendingPolicy(1.2, 0.0, period="year")
+
+
+@every("kind", TOGETHER)
+def test_private_steps_of_any_composition_are_added_up_before_the_first(kind):
+    """Of a ColumnTransformer the quote left out the remainder; only flat pipelines were refused."""
+    budget, ample = BudgetAccountant(9.0 if kind == "policy" else 1.2), BudgetAccountant(1.3)
+    if kind != "rows":  # the columns behind it are not known
+        quote = budget.quote(TOGETHER[kind](budget), 2)
+        assert quote.epsilon == 1.3 and quote.fits == (kind == "policy")
+        assert not BudgetAccountant(9.0).under(YEARLY).quote(TOGETHER[kind](budget), 2).fits
+    with pytest.raises(BudgetError, match="This pipeline, from"):
+        TOGETHER[kind](budget).fit(X)
+    assert budget.entries == ()
+    if kind != "policy":
+        TOGETHER[kind](ample).fit(X)
+        assert ample.total()[0] == 1.3
 
 
 def routed(estimator):

@@ -37,7 +37,7 @@ from ..parameters import (
 from ..privacy.entries import note_of
 from ..privacy.noise import noise_generator
 from ..privacy.plans import Plan, failure_advice, make_trials
-from ..privacy.quote import known_width, told_of_a_pipeline
+from ..privacy.quote import known_width, plans_to_come, told_of_a_pipeline
 from ..privacy.spending import SharedBudget
 from ..queries.sizes import require_readable
 from .trials import make_trial, score_of, search_parts
@@ -247,7 +247,8 @@ class PrivateSearchCV(
             terms = rows.terms(passed, unit)
             note = note_of(noise.seeded, note)
             try:
-                accountant.check(plan, who=type(self).__name__, **terms)
+                later = plans_to_come(self, rows.n_features)
+                accountant.check(plan, who=type(self).__name__, then=later, **terms)
             except BudgetError as error:
                 raise type(error)(told_of_a_pipeline(error, accountant)) from None
             candidates.rehearse(rows)

@@ -381,7 +381,7 @@ Nothing was charged.
         quote = super().quote(plan_or_estimator, n_features, unit=unit)
         moment = now()
         room = self._policy_room(moment)
-        cost = sum((price(plan) for _, plan in quote.plans), Cost())
+        cost = price(quote)  # of all fits of a search, too
         if cost.fits(room):
             after = quote.after and _smaller(quote.after, cost.below(room))
             return replace(quote, now=_smaller(quote.now, room), after=after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 import warnings
 from contextlib import suppress
@@ -14,8 +15,14 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 
-from .._sklearn import BaseSearchCV, called_by_a_union, pipeline_among_callers
-from ..exceptions import check_integer, exact, in_digits, refuse_class
+from .._sklearn import (
+    BaseSearchCV,
+    branches_of,
+    called_by_a_union,
+    chains_to_come,
+    pipeline_among_callers,
+)
+from ..exceptions import check_integer, exact, in_digits, is_integer, refuse_class
 from .plans import Plan, failure_advice
 
 
@@ -244,9 +251,10 @@ def _searched(path, search, width):
 
 
 def plans_to_come(estimator: object, n_features: int) -> list[Plan]:
-    """Plans that later steps of the pipeline around a fit will charge to the same budget.
+    """Plans that compositions around a fit will charge to the same budget after it.
 
-    They end at the first step whose columns are not known without trying the step before it.
+    Those are left out of which nothing is known: unions that work in other threads, code of others,
+    and under a Renyi budget steps whose columns are not known without trying the step before.
 
     Parameters
     ----------
@@ -255,23 +263,51 @@ def plans_to_come(estimator: object, n_features: int) -> list[Plan]:
     n_features : int
         Columns of its rows.
     """
-    _, rest = pipeline_among_callers()
     budget = getattr(estimator, "accountant", None)
+    if budget is None:
+        return []
     found: list[Plan] = []
-    if budget is None or not rest or type(rest[0][1]) is not type(estimator):
-        return found
-    width: int | None = n_features
-    # the first of the rest is the step that is fitted now, whose plan its own fit checks
-    for place, (_, step) in enumerate(rest):
-        charged = place and type(step) is not FrozenEstimator
-        if charged and getattr(step, "accountant", None) is budget:
-            with suppress(ValueError, TypeError):  # its own fit raises them
-                found.append(step.privacy_plan(width))
-        known = hasattr(step, "_features_after") or step in (None, "passthrough")
-        width = _width_after(step, width) if known else None
-        if width is None:
-            break
+    # what is charged in sum depends on no columns
+    fallback = n_features if budget._filter.composition == "sum" else None
+    for (current, *rest), rows in chains_to_come():
+        shape = getattr(rows, "shape", ())
+        width = n_features if current is estimator else shape[1] if len(shape) == 2 else None
+        for before, step in itertools.pairwise([current, *rest]):
+            known = hasattr(before, "_features_after") or before in (None, "passthrough")
+            width = _width_after(before, width) if known else None
+            found += _plans_of(step, width, budget, fallback)
     return found
+
+
+def _plans_of(step, width, budget, fallback):
+    """Yield the plans of the private steps of a step that are charged to a budget.
+
+    `fallback` is the number of columns where it is not known.
+    """
+    if type(step) is FrozenEstimator or step is None or isinstance(step, str):
+        return
+    if not isinstance(step, BaseSearchCV) and not hasattr(step, "privacy_plan"):
+        for _, part, columns in parts_of(step, width):
+            yield from _plans_of(part, columns, budget, fallback)
+        return
+    width = width or known_width(step) or fallback
+    with suppress(ValueError, TypeError):  # its own fit raises them
+        for each in list(_walk("", step, width)):
+            if _adds_up(getattr(each.estimator, "accountant", None), budget):
+                yield from [each.plan] * each.n_fits
+
+
+def _adds_up(other, budget):
+    """Whether what is charged to another budget is added up in this one."""
+    ledgers = [getattr(each, "_ledger", None) for each in (other, budget)]
+    parts = [getattr(each, "_part", "") for each in (other, budget)]
+    policies = [getattr(each, "_policy", None) for each in (other, budget)]
+    return (
+        other is not None
+        and ledgers[0] is ledgers[1]
+        and parts[0] in ("", parts[1])
+        and policies[0] is policies[1]
+    )
 
 
 def told_of_a_pipeline(error: Exception, accountant: object) -> str:
@@ -367,16 +403,44 @@ def parts_of(estimator, width):
             parts.append((name, step, width))
             width = _width_after(step, width)
         return parts
-    if hasattr(estimator, "transformer_list"):
-        return [(name, step, width) for name, step in estimator.transformer_list]
-    if hasattr(estimator, "transformers"):
+    branches = branches_of(estimator)
+    if branches is not None:
+        taken = [_columns_of(columns, width) for _, _, columns in branches]
+        if hasattr(estimator, "remainder"):
+            taken[-1] = _others(taken[:-1], width)
         return [
-            (name, step, len(columns) if isinstance(columns, list) else None)
-            for name, step, columns in estimator.transformers
+            (name, step, None if columns is None else len(columns))
+            for (name, step, _), columns in zip(branches, taken, strict=True)
         ]
     if hasattr(getattr(estimator, "step", None), "privacy_plan"):  # around a private step
         return [("step", estimator.step, width)]
     return []
+
+
+def _columns_of(columns, width):
+    """Return the places or names of columns, of all for None; None where they cannot be seen."""
+    if columns is None:
+        columns = slice(None)
+    if isinstance(columns, slice):
+        whole = all(isinstance(end, int | None) for end in (columns.start, columns.stop))
+        return list(range(width))[columns] if whole and width is not None else None
+    columns = columns.tolist() if isinstance(columns, np.ndarray) else columns
+    columns = columns if isinstance(columns, list) else [columns]
+    if columns and all(isinstance(each, bool) for each in columns):
+        return [place for place, is_in in enumerate(columns) if is_in]
+    if all(isinstance(each, str) for each in columns):
+        return columns
+    if all(is_integer(each) for each in columns):
+        return [each % width if width else each for each in columns]
+    return None
+
+
+def _others(taken, width):
+    """Return the columns that are left, or None where some cannot be seen."""
+    if width is None or None in taken:
+        return None
+    names = set(itertools.chain(*taken))
+    return range(width - len(names)) if len({isinstance(n, str) for n in names}) < 2 else None
 
 
 def may_charge(estimator):
@@ -393,6 +457,10 @@ def _width_after(step, width):
     Private steps say it, or are not tried: their fits are charged.
     """
     if step is None or isinstance(step, str) or width is None:
+        return width
+    if hasattr(step, "steps"):
+        for _, part in step.steps:
+            width = _width_after(part, width)
         return width
     says = hasattr(step, "_features_after")
     if not says and (may_charge(step) or parts_of(step, None)):

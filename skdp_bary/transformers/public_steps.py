@@ -6,6 +6,7 @@ from inspect import signature
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
+from .._sklearn import branches_of
 from ..schema.kinds import Category, Text
 from ..schema.schema import Schema
 from .linear import DomainScaler, JLTransformer
@@ -273,16 +274,15 @@ def _by_name(columns):
 def _branches(step, form):
     """Return (name, step, form of its rows) of what one step hands rows to, or None."""
     if type(step) is FeatureUnion:
-        return [(part, branch, form) for part, branch in step.transformer_list]
+        return [(part, branch, form) for part, branch, _ in branches_of(step)]
     if type(step) is not ColumnTransformer:
         return None
     places = [_places(form.schema, columns) for _, _, columns in step.transformers]
     rest = None
     if places and None not in places:
         rest = sorted(set(range(form.schema.n_columns)).difference(*places))
-    branches = [*step.transformers, ("remainder", step.remainder, None)]
     found = []
-    for (part, branch, _), chosen in zip(branches, [*places, rest], strict=True):
+    for (part, branch, _), chosen in zip(branches_of(step), [*places, rest], strict=True):
         before = form  # where it cannot be seen which columns they are
         if chosen is not None:
             kinds = form.schema.kinds(form.schema.n_columns)

@@ -1,10 +1,13 @@
-"""Fits on one budget in every composition: what was drawn costs no more than what was charged."""
+"""Fits on one budget in every composition: draws, charges and quotes agree."""
 
 import math
+import warnings
+from fractions import Fraction
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 
 from skdp_bary import (
     BudgetAccountant,
@@ -12,7 +15,9 @@ from skdp_bary import (
     PrivateGenerator,
     PrivateKMeans,
     PrivateMeasure,
+    PrivateStandardScaler,
     PrivateWassersteinBarycenter,
+    RowByRow,
     check_private,
 )
 from skdp_bary.exceptions import BudgetError
@@ -125,8 +130,82 @@ def _response(epsilon, order):
     return max(both / (order - 1.0), 0.0)
 
 
+def put_together(rng):
+    """Quote private steps, put together at random, and fit them under their cost and a bit less."""
+    rng, amounts = spawn(rng), []
+    made = _composed(rng, 2, amounts, 6)
+    total = float(sum(amounts))
+    exact, short = (BudgetAccountant(total * share) for share in (1.0, 0.999))
+    X = rng.random((20, 6))
+    try:
+        quote = exact.quote(made(exact), 6)
+        quoted, words = quote.epsilon, f"quote {quote.epsilon}"
+    except ValueError:  # it says that it does not know
+        quoted, words = total, "no quote"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made(exact).fit(X)
+        try:
+            made(short).fit(X)
+            words += ", a limit was exceeded"
+        except BudgetError:
+            pass
+    words = f"{words}, charged {exact.total()[0]} of {total}, and {short.total()[0]} if refused"
+    right = quoted == total == exact.total()[0] and not short.entries
+    return Trial(violation="" if right else f"{words}: {made(exact)}")
+
+
+def _composed(rng, depth, amounts, width, last=False):
+    """Return a function that puts steps on a budget; `amounts` are what they will be charged.
+
+    `width` is the number of columns, 0 where it is not known here.
+    """
+    forms = ["scaler", "rows", "union", "pipeline", *["grid"] * last, *["columns"] * (width > 1)]
+    form = str(rng.choice(forms))
+    if form in ("scaler", "rows") or not depth:
+        epsilon, n = float(rng.integers(1, 9)) / 8.0, int(rng.integers(1, 3))
+        amounts.append(Fraction(epsilon))
+        settings = {"epsilon": epsilon, "bounds": (-9, 9)}
+        if form == "rows":
+            settings |= {"n_clusters": n, "n_init": 1, "n_hint": 9}
+            return lambda budget: RowByRow(PrivateKMeans(accountant=budget, **settings))
+        return lambda budget: PrivateStandardScaler(accountant=budget, **settings)
+    if form == "grid":
+        epsilon, folds = float(rng.integers(1, 9)) / 8.0, int(rng.integers(2, 4))
+        amounts.append(Fraction(epsilon) * (folds + 1))
+        measure = PrivateMeasure(epsilon=epsilon, bounds=(-9, 9), depth=1, n_hint=9)
+        return lambda budget: GridSearchCV(
+            measure.__class__(**measure.get_params() | {"accountant": budget}),
+            {"n_hint": [9]},
+            cv=folds,
+            scoring=lambda fitted, X, y=None: 0.0,
+            error_score="raise",
+        )
+    whole = form == "pipeline"
+    widths = {"union": (width, width), "columns": (1, width - 1), "pipeline": (width, 0)}[form]
+    ends = (False, whole)
+    parts = [_composed(rng, depth - 1, amounts, *each) for each in zip(widths, ends, strict=True)]
+    mask = [place == 1 for place in range(width)]
+    columns = [[0], slice(1), mask, np.array([-1])][rng.integers(4)]
+
+    def make(budget):
+        first, second = (part(budget) for part in parts)
+        if whole:
+            return make_pipeline(DomainScaler((0, 1)), first, second)
+        if form == "union":
+            return FeatureUnion([("a", first), ("b", second)])
+        return ColumnTransformer([("a", first, columns)], remainder=second)
+
+    return make
+
+
+def attack(rng):
+    """Draw from both."""
+    return put_together(rng) if rng.random() < 0.3 else spend_or_choose(rng)
+
+
 PROMISE = Promise(
     "compositions",
-    "In every composition, what a fit draws costs no more than what it was charged",
-    repeated(spend_or_choose),
+    "In every composition, draws cost no more than what was charged, and that is what was quoted",
+    repeated(attack),
 )

@@ -249,6 +249,10 @@ PLANTED = {
         *(trials(compositions.choose), 3, "moved a choice"),
         (home("KnowsSearches").KnowsSearches, "_as_searched", lambda estimator, plan: plan),
     ),
+    "steps beside each other are not added up": (
+        *(trials(compositions.put_together), 60, "charged"),
+        (home("plans_to_come"), "chains_to_come", list),
+    ),
     "a release before its charge": (
         *(killings.PROMISE.attack, 30, "without its charge"),
         (test_ledger_crash, "charge_and_release", release_and_charge),

@@ -102,8 +102,8 @@ def epsilon_lower_bound(
     to the confidence. `data` and `neighbor` should be a pair for which the mechanism is worst, see
     :func:`replay_sensitivity`. Nothing here is private.
 
-    An estimator of another package needs `extract`; a copy of its accountant is made for every run
-    where the package copies it, otherwise each run spends from it.
+    An estimator of another package, such as a pipeline, needs `extract`. No run spends from a
+    budget that it, or a step in it, was given.
 
     Examples
     --------
@@ -187,9 +187,8 @@ def _estimator_runs(estimator, extract):
                 raise recorded.error
             values = [v.ravel() for record in recorded.records for v in record.released.values]
             return np.concatenate(values)
-        fresh = detached(fresh) if ours else fresh
         with quiet():
-            return extract(fresh.fit(**arguments))
+            return extract(detached(fresh).fit(**arguments))
 
     return run
 
@@ -335,7 +334,7 @@ def _statistics(first, second):
         )
     moved = np.flatnonzero(shift > _SHIFTED)
     if len(moved) > 1:
-        found += _directions(moved, means, np.maximum(spread, 1e-300))
+        found += _directions(moved, means, np.maximum(spread, 1e-150))
     return found
 
 

@@ -15,6 +15,7 @@ from ..desk.tape import AllAnswered, Tape, use_tape
 from ..exceptions import Estimator, PrivacyWarning, Rows, exact
 from ..privacy.mechanisms import Sensitivity
 from ..privacy.noise import public_generator
+from ..transformers.step_rules import library_of
 
 # Sensitivity by replay: how far neighbors move the exact answers when nothing else changes.
 
@@ -380,12 +381,13 @@ def record(fitted, arguments, script=(), *, answers_only=False):
 
 
 def detached(estimator):
-    """Return a clone that pays from its own budget under the relation of the estimator."""
+    """Return a clone whose parts pay from budgets of their own under the relations of these."""
     params = estimator.get_params(deep=True)
     changes = {}
     for name in sorted(params, key=len, reverse=True):  # the budget of a part before that of all
         prefix, _, last = name.rpartition("accountant")
-        if last or (prefix and not prefix.endswith("__")):
+        other = last or (prefix and not prefix.endswith("__"))
+        if other or library_of(type(params[name])) == "diffprivlib":  # whose clones have copies
             continue
         changes[name] = None
         for key in params:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from inspect import signature
 
+import numpy as np
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -255,12 +256,22 @@ def _composed_fault(step, form):
         if form.kind == "raw":
             return _UNDECLARED
     before = max((part.largest for part in forms), default=0.0)
-    return _OVERFLOW if before <= LARGEST < before * _weight(step) else None
+    fault = next(faults_held(step.transformer_weights), None)
+    grown = before <= LARGEST and not before * _largest(_weights(step)) <= LARGEST
+    return fault or (_OVERFLOW if grown else None)
 
 
-def _weight(step):
-    """The largest weight of a union."""
-    return max(map(abs, (step.transformer_weights or {}).values()), default=1.0)
+def _weights(step):
+    """The weights of a union, which may be one a column, and 1."""
+    try:
+        weights = (step.transformer_weights or {}).values()
+        return np.concatenate([[1.0], *map(np.ravel, weights)]).astype(np.float64)
+    except (TypeError, ValueError, AttributeError):  # its fit will say what is wrong
+        return np.array([np.inf])
+
+
+def _largest(weights):
+    return float(np.abs(weights).max())
 
 
 def _by_name(columns):
@@ -336,9 +347,9 @@ def _joined(forms, step):
         return Form("rounded")
     if "raw" in kinds or not kinds:
         return RAW
-    weights = [1.0, *(step.transformer_weights or {}).values()]
-    non_negative = non_negative and min(weights) >= 0.0
-    largest = max(form.largest for form in forms) * max(1.0, _weight(step))
+    weights = _weights(step)
+    non_negative = non_negative and bool((weights >= 0.0).all())
+    largest = max(form.largest for form in forms) * _largest(weights)
     words, missing = any(f.words for f in forms), any(f.missing for f in forms)
     if "csr" in kinds and type(step) is FeatureUnion:
         return Form("csr", non_negative, missing=missing, largest=largest)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 from sklearn.cluster import KMeans
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
-from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary import BudgetAccountant, DomainScaler, PrivateKMeans, PrivateMeasure, RowByRow
 from skdp_bary.inspection import epsilon_lower_bound
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
@@ -95,12 +97,25 @@ def test_our_estimators_are_audited_on_everything_they_release():
 
 
 def test_a_shared_budget_is_not_touched():
-    accountant = BudgetAccountant(1.0)
-    estimator = PrivateMeasure(bounds=(0, 1), depth=1, n_hint=20, accountant=accountant)
-    epsilon_lower_bound(
-        estimator, X, X[1:], extract=lambda fitted: fitted.total_, n_runs=20, random_state=0
-    )
-    assert accountant.entries == ()
+    """A pipeline spent the whole of it, and then failed."""
+    accountant = BudgetAccountant(1.0, neighbors="replace_one")
+    measure = PrivateMeasure(bounds=(0, 1), depth=1, n_hint=20, accountant=accountant)
+    kmeans = RowByRow(PrivateKMeans(2, bounds=(0, 1), accountant=accountant))
+    kinds = [
+        (measure, lambda fitted: fitted),
+        (make_pipeline(DomainScaler((0, 1)), measure), lambda fitted: fitted[-1]),
+        (make_pipeline(kmeans, measure), lambda fitted: fitted[-1]),
+        (GridSearchCV(measure, {}, cv=2), lambda fitted: fitted.best_estimator_),
+    ]
+    for estimator, part in kinds:
+        relations = []
+
+        def released(fitted, part=part, relations=relations):
+            relations.append(part(fitted).privacy_.relation)
+            return part(fitted).weights_
+
+        epsilon_lower_bound(estimator, X, X[1:], extract=released, n_runs=4, random_state=0)
+        assert {*relations} == {"replace_one"} and accountant.entries == ()
 
 
 def test_estimators_of_others_are_audited_through_extract():

@@ -70,6 +70,10 @@ MODEL = Ridge().fit(ROWS, ROWS[:, 0])
 KMEANS = PrivateKMeans(2, bounds=(0, 1))
 
 
+def weighted(weight):
+    return FeatureUnion([("a", "passthrough")], transformer_weights={"a": weight})
+
+
 def fault(*steps):
     """What is said against a pipeline of public steps, or "" where it is public."""
     pipeline = make_pipeline(*steps, PrivateKMeans(2, bounds=(0, 1)))
@@ -153,6 +157,8 @@ def test_steps_of_scikit_learn_need_the_declared_form(step):
         # what the caller fitted, or code of others, in a parameter
         ((FROZEN,), "RowByRow(step, X_public)"),
         ((NUMBERS, preprocessing.Binarizer(threshold=FROZEN)), "RowByRow(step, X_public)"),
+        ((NUMBERS, weighted(FROZEN)), "X_"),
+        ((POSITIVE, weighted(np.array([-1.0])), AdditiveChi2Sampler()), "from 0 on"),
         ((NUMBERS, preprocessing.PolynomialFeatures(degree=[Fraction(2)])), "cannot be checked"),
         ((preprocessing.MultiLabelBinarizer(classes=["a"]),), "public labels"),
         # errors on words among numbers, and on what is no text among texts
@@ -375,7 +381,7 @@ def test_declared_numbers_that_a_step_could_blow_up_are_found(step, most):
 
 PLACES = np.linspace(-0.3, 0.5, 5)[:, None] ** [[1, 3, 1]]
 BEYOND = preprocessing.SplineTransformer(knots=PLACES, extrapolation="continue")
-TWICE = FeatureUnion([("a", "passthrough")], transformer_weights={"a": 2.0})
+TWICE = weighted(2.0)
 
 
 @every(
@@ -385,7 +391,7 @@ TWICE = FeatureUnion([("a", "passthrough")], transformer_weights={"a": 2.0})
         (DomainScaler(clip=False), preprocessing.PolynomialFeatures(2)),
         (RowByRow(preprocessing.Normalizer()), PolynomialCountSketch()),
         (SchemaTransformer(Number(0, 1e300)), DomainScaler((0, 1e-9), clip=False), TWICE),
-        (JLTransformer(2), TWICE),
+        *((JLTransformer(2), TWICE), (JLTransformer(2), weighted(np.array([0.5, -2.0])))),
         (SchemaTransformer(Number(0, 1e200)), BEYOND),
         (JLTransformer(2), random_projection.SparseRandomProjection(2)),
     ],
@@ -402,7 +408,7 @@ def test_numbers_of_unknown_size_are_not_blown_up(steps):
         (NUMBERS, JLTransformer(2), preprocessing.PolynomialFeatures(3)),
         (NUMBERS, DomainScaler((0, 1), clip=False), preprocessing.PolynomialFeatures(9)),
         (JLTransformer(2), preprocessing.PolynomialFeatures(1), preprocessing.Binarizer()),
-        (NUMBERS, BEYOND, TWICE),
+        *((NUMBERS, BEYOND, TWICE), (NUMBERS, weighted(np.array([0.5, 9.0])))),
     ],
 )
 def test_numbers_of_known_size_may_grow(steps):

@@ -28,6 +28,7 @@ def test_every_estimator_takes_verbose(name):
     assert inspect.signature(cls).parameters["verbose"].default == 0
 
 
+@pytest.mark.filterwarnings("ignore:Parts of bounds")
 def test_nothing_a_bar_or_lines(capsys):
     measure().fit(X)
     assert capsys.readouterr().err == ""
@@ -86,4 +87,4 @@ def test_an_interrupt_during_the_charge_points_to_the_entries(monkeypatch):
     monkeypatch.setattr(BudgetAccountant, "charge", charge)
     with pytest.raises(KeyboardInterrupt) as stopped:
         PrivateKMeans(2, bounds=(0, 1), accountant=budget).fit(X)
-    assert "the accountant's entries tell" in "".join(stopped.value.__notes__)
+    assert "see the accountant's entries" in "".join(stopped.value.__notes__)

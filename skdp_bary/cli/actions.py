@@ -87,7 +87,7 @@ def _written(estimator, given):
 def _written_map(estimator, given):
     persons, error = estimator.count_persons(return_std=True)
     told = (
-        f"{_written(estimator, given)}; persons on the map, counted with noise: "
+        f"{_written(estimator, given)}; people on the map, counted with noise: "
         f"{max(persons, 0.0):,.0f} (standard error {error:,.0f})"
     )
     if not any(out.endswith(".geojson") for out in given.out):

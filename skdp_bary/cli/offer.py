@@ -157,11 +157,10 @@ def open_budget(given):
         release = getattr(given, "release", None)
         pure = f"{release} needs a delta." if release in NEED_DELTA else "Say --delta 0."
         raise BudgetError(
-            f"The ledger {given.ledger} has delta=0, so it pays for releases with --delta 0 alone, "
-            f"and this one asks for {in_digits(given.delta)}. {pure} Its owner can raise it: "
-            f"skdp-bary budget raise {shlex.quote(given.ledger)} "
-            f"--epsilon {in_digits(accountant.epsilon)} --delta {in_digits(given.delta)}. "
-            "Nothing was charged."
+            f"The ledger {given.ledger} has delta=0 and allows only --delta 0, but this release "
+            f"asks for {in_digits(given.delta)}. {pure} Its owner can raise it: skdp-bary budget "
+            f"raise {shlex.quote(given.ledger)} --epsilon {in_digits(accountant.epsilon)} "
+            f"--delta {in_digits(given.delta)}. Nothing was charged."
         )
     if accountant.neighbors != ADD_REMOVE and (given.where or given.drop_missing):
         raise ValueError(

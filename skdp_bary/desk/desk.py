@@ -257,9 +257,7 @@ class Desk:
                     "was charged, and stays charged. The estimator was not fitted."
                 )
             elif self._is_paying:
-                charged = (
-                    f"Interrupted during the charge of {price}: the accountant's entries tell."
-                )
+                charged = f"Interrupted during the charge of {price}: see the accountant's entries."
             stop.add_note(charged)
             raise
         finally:

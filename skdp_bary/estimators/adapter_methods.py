@@ -51,7 +51,7 @@ class MeanShift:
         """Return the length of a move of rows that noise hides, in words, and if it is too much."""
         sums = noise_of_moments(plan, n_features, "none", TUNED.shift_shares)[1]
         hidden = math.sqrt(n_features) * sums / persons
-        text = f"A move of rows by less than {hidden:.2g} of their clipping length drowns in noise"
+        text = f"Noise hides moves of rows by less than {hidden:.2g} of their clipping length"
         if hidden <= _HIDDEN_MOVE:
             return f"{text}.", False
         more = more_of(estimator, persons, hidden / _HIDDEN_MOVE)

@@ -46,8 +46,8 @@ from .notices import check_samples, warn_of_border, warn_of_few_persons
 _MOST_ATOMS = 4096
 _NO_WIDTH = 1e-9  # of the domain: rounding
 _ONE_PLACE = (
-    "All atoms are at one place, the mean of what was released: noise left no more to be seen. "
-    "privacy_advice(n_features) says how many persons are needed."
+    "All atoms are at one place, the mean of the release: noise hides everything else. "
+    "privacy_advice(n_features) returns how many people are needed."
 )
 _METHODS = {
     "coreset": CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4)),

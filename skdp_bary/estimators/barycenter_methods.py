@@ -254,7 +254,7 @@ def advise(setting):
         each = setting.n_hint / number_of_classes(setting.classes)
         return parts_in_words(setting, each, setting.n_features)
     level, width = signal_level(setting), setting.n_features
-    text = f"n_hint is {level:.2g} times the persons that {width} features need at this noise"
+    text = f"n_hint is {level:.2g} times the people that {width} features need at this noise"
     if level >= 1.0:
         return f"{text}.", False
     more = rounded_up(setting.n_hint / level)

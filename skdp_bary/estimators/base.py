@@ -79,9 +79,8 @@ _BOUGHT = (
     "all of it on the release."
 )
 _GUESSED = (
-    "bounds=None: too few persons to be told from noise, with the share of epsilon={:g} that "
-    "bounds are bought with. Those in domain_ are a guess, not where rows lie, and what is "
-    "released is mostly noise. Public bounds cost nothing."
+    "bounds=None: too few people to estimate bounds with their share of epsilon={:g}. Those in "
+    "domain_ are a guess, and the release is mostly noise. Pass public bounds, at no privacy cost."
 )
 _SWALLOWED = (
     "Budget exceeded: this fit released nothing. Searches and cross-validations of scikit-learn "

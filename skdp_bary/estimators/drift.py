@@ -301,9 +301,9 @@ class PrivateDriftSketch(BasePrivateEstimator):
         if result.mean_sd > _NOISY_MEAN:
             enough = rounded_up(2.0 * result.persons * result.mean_sd / _NOISY_MEAN)
             warn(
-                f"The sketch has about {result.persons:.0f} persons, by a noisy count, whose means "
-                f"drown in the noise at epsilon={self.epsilon:g}: even laws that have nothing in "
-                f"common may pass for one. It needs {enough} or more.",
+                f"The sketch has about {result.persons:.0f} people, by a noisy count. Noise "
+                f"dominates their means at epsilon={self.epsilon:g}: even very different "
+                f"distributions may look equal. It needs {enough} or more.",
                 stacklevel=4,
             )
 

@@ -257,7 +257,7 @@ class PrivateGenerator(BasePrivateEstimator):
         if self.image_shape is None and n_features >= _WIDE:
             table = " For tables, with columns that stand for categories, PrivateTable is better."
         text = (
-            f"Noise moves the mean of a class of {each:.0f} persons by about {moved:.2g} of the "
+            f"Noise moves the mean of a class of {each:.0f} people by about {moved:.2g} of the "
             "radius of the domain. "
         )
         if moved <= _NOISY:

@@ -27,8 +27,8 @@ from .notices import more_of
 _NOISY = 0.15  # share of the variance of an axis that noise hides, from which few rows show any
 _STANDS_OUT = 1.1  # times the largest eigenvalue of the noise, from which an axis is one of rows
 _RANDOM = (
-    "{} of the {} axes stand out of the noise; the others are random directions, and so is what "
-    "follows in them. More people, a larger epsilon, fewer features or narrower bounds show more; "
+    "{} of the {} axes exceed the noise. The others are random directions, and so are rows "
+    "projected on them. More people, a larger epsilon, fewer features or narrower bounds help; "
     "JLTransformer projects without noise."
 )
 

@@ -226,11 +226,11 @@ def warn_of_missing(total, measurements, facts, epsilon):
         found, hint = f"of {facts.size} expected", ", and n_hint if it was given"
     elif noisy < _CLEAR * deviation:
         found = f"on the map, no more than its noise alone would show at epsilon={epsilon:g}"
-        hint = "; if they are right, there are too few persons for this epsilon"
+        hint = "; if they are right, there are too few people for this epsilon"
     else:
         return
     warn(
-        f"The release holds about {max(noisy, 0.0):.0f} persons {found}. Rows outside of bounds "
+        f"The release holds about {max(noisy, 0.0):.0f} people {found}. Rows outside of bounds "
         f"carry no mass: check the units and the order of the columns{hint}.",
         stacklevel=5,
     )
@@ -252,7 +252,7 @@ def warn_of_hint(total, hint, n_clusters, epsilon):
         return
     if not _FEW * hint <= total <= hint / _FEW:
         warn(
-            f"The release has about {max(total, 0.0):.2g} persons, and n_hint says {hint}. The "
+            f"The release has about {max(total, 0.0):.2g} people, and n_hint says {hint}. The "
             "budget was divided for that many, so costs can be many times too high.",
             stacklevel=5,
         )
@@ -278,8 +278,8 @@ def few_persons(size, n_classes, epsilon, known=""):
     in_classes = "" if n_classes == 1 else f" in {n_classes} classes"
     enough = math.ceil(2.0 * _DROWNED * n_classes / epsilon)
     return (
-        f"About {size} persons{in_classes}{known} are no more than the noise at epsilon="
-        f"{epsilon:g} shows: what is released is mostly noise. It needs {enough} persons or more."
+        f"About {size} people{in_classes}{known} are within the noise at epsilon={epsilon:g}: "
+        f"the release is mostly noise. It needs {enough} people or more."
     )
 
 
@@ -323,9 +323,9 @@ def warn_of_few_cells(fit, facts, epsilon):
     coarse = np.cumsum(rises[:-1])
     if np.sort(coarse)[-_FEW_CELLS:].sum() > _MOST * total:
         warn(
-            f"Nearly all mass of the map lies in {_FEW_CELLS} of {4**_COARSE} equal cells. bounds "
-            f"is read as {facts.domain!r}: check it, the units and the order of the columns. If it "
-            "is right, narrower bounds tell more.",
+            f"Nearly all mass of the map lies in {_FEW_CELLS} of {4**_COARSE} equal cells. "
+            f"bounds is read as {facts.domain!r}: check it, the units and the order of the "
+            "columns. If it is right, pass narrower bounds.",
             stacklevel=5,
         )
 
@@ -359,8 +359,8 @@ def warn_of_border(points, weights, facts, epsilon, bounds):
         if shares[feature] > _MOST:
             warn(
                 f"Nearly all of the release lies at the {name} end of feature {feature}. Rows "
-                "outside of bounds are moved to their border: check the units and the order of "
-                "the columns. If the rows do lie there, narrower bounds tell more.",
+                "outside bounds are clipped to them: check the units and the order of the "
+                "columns. If they are right, pass narrower bounds.",
                 stacklevel=5,
             )
             return
@@ -385,8 +385,8 @@ def cheapest(remedies, good, rows):
     """
     for words, level in remedies:
         if good(level):
-            return f"The cheapest remedy is {words}, which reaches {level:.2g}."
-    return f"The cheapest remedy is {rows}; no change of parameters is enough."
+            return f"The cheapest fix is {words}, which reaches {level:.2g}."
+    return f"The cheapest fix is {rows}; no change of parameters is enough."
 
 
 def more_of(setting, persons, factor):
@@ -428,7 +428,7 @@ def parts_in_words(setting, persons, n_features):
     def part(width):
         return min(persons * amount, 1e300) ** (-1.0 / width)
 
-    told = f"Parts of bounds narrower than {part(n_features):.2g} of a side drown in noise"
+    told = f"Parts of bounds narrower than {part(n_features):.2g} of a side are hidden by noise"
     if part(n_features) <= _COARSE_PARTS:
         return f"{told}.", False
     remedies = [(words, part(width)) for width, words in projections(n_features)]
@@ -447,7 +447,7 @@ def projections(n_features):
 def rounded_up(persons):
     """Return a number of people with two digits, rounded up."""
     unit = 10 ** max(math.floor(math.log10(max(persons, 1.0))) - 1, 0)
-    return f"{math.ceil(persons / unit) * unit:,} persons"
+    return f"{math.ceil(persons / unit) * unit:,} people"
 
 
 def proposed_delta(delta):

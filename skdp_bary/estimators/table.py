@@ -430,9 +430,9 @@ def warn_of_misfit(columns, measured, epsilon):
     if rows < least:
         in_classes = "" if n_classes == 1 else f" in {n_classes} classes"
         warn(
-            f"The table has about {max(rows, 0.0):.0f} rows{in_classes}, by a noisy count, which "
-            f"is hardly more than the noise at epsilon={epsilon:g}: rows that are drawn can be "
-            f"mostly noise, and total_ is raised to {found.total:.0f}. It needs "
+            f"The table has about {max(rows, 0.0):.0f} rows{in_classes}, by a noisy count, "
+            f"hardly more than the noise at epsilon={epsilon:g}: synthetic rows can be mostly "
+            f"noise, and total_ is raised to {found.total:.0f}. It needs "
             f"{rounded_up(2.0 * least)} or more.",
             stacklevel=5,
         )

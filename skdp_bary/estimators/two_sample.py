@@ -224,9 +224,9 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         if self.reference is not None:
             if self.classes is not None:
                 raise ValueError(
-                    "classes must be None with a reference, which all rows given to fit are "
-                    "compared with. Leave the reference out to compare the cohorts with each "
-                    f"other, or give fit the rows of one of them, got {self.classes!r}."
+                    "classes must be None with a reference, to which all rows are compared, got "
+                    f"{self.classes!r}. Leave the reference out to compare two cohorts, or pass "
+                    "fit the rows of one."
                 )
             public_reference(self.reference, n_features, least=2)
             return size_shares(self, 1, TUNED.cohort_share) | {"gap": 1.0}
@@ -239,8 +239,8 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         facts = super()._public_facts(plan, rows)
         if self.reference is None and facts.n_classes != 2:
             raise ValueError(
-                "y must tell two cohorts apart, or reference must hold public rows to compare "
-                "with; there are no two labels."
+                "y must hold the labels of two cohorts, or reference public rows to compare "
+                "with, got neither."
                 if facts.n_classes < 2
                 else f"y must hold two labels, there are {facts.n_classes}. Compare two at a time: "
                 "fit(X[pair], y[pair])."

@@ -230,8 +230,8 @@ def _refuse_pairs(bounds):
     if _ordered(a, c) and _ordered(b, d):
         raise ValueError(
             f"bounds={pairs} can be read in two ways. For one (low, high) pair per feature write "
-            f"{by_feature} or name the columns, as in {{'x': {pairs[0]}, 'y': {pairs[1]}}}; for "
-            f"all lows and all highs write Box({list(pairs[0])}, {list(pairs[1])}). Box is in "
+            f"{by_feature} or name the columns: {{'x': {pairs[0]}, 'y': {pairs[1]}}}; for all "
+            f"lows and all highs write Box({list(pairs[0])}, {list(pairs[1])}). Box is in "
             "skdp_bary.geometry."
         )
     raise ValueError(

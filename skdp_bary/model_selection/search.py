@@ -50,9 +50,9 @@ _FAILED = (
     "budget, to find out."
 )
 _MORE_IS_BETTER = (
-    "param_grid varies {}: a score is better with more points whatever the rows, so the search "
-    "finds the largest number, blurred by noise, and is paid for all the same. Fix the number by "
-    "what is known in public, or read a whole curve off one release with choose_n_clusters."
+    "param_grid varies {}: more points always score better, so the search finds the largest "
+    "number, up to noise, and is charged for it. Fix the number by public knowledge, or compute "
+    "the cost curve from one release with choose_n_clusters."
 )
 _SCORING = "That needs a PrivateGenerator; leave scoring=None for all others."
 _NUMBERS_OF_POINTS = frozenset({"n_clusters", "n_atoms"})

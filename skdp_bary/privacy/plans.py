@@ -263,15 +263,15 @@ def failure_advice(delta: float, persons: int | None = None) -> str:
         A public number of people.
     """
     if persons and delta * persons > 1.0:
-        why = f"above one over the {persons:,} persons that are publicly known of"
+        why = f"above one over the {persons:,} people that are publicly known"
     elif delta >= LARGE_DELTA:
         why = "large"
     else:
         return ""
     return (
-        f"delta={delta:g} is {why}: a release that shows each person's row with this probability "
-        "would keep the promise. Take a delta far below one over the number of persons, such as "
-        "1e-6 or less."
+        f"delta={delta:g} is {why}: publishing each person's row with this probability would "
+        "satisfy the guarantee. Use a delta much smaller than one over the number of people, "
+        "such as 1e-6."
     )
 
 

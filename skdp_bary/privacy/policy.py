@@ -117,7 +117,7 @@ class SpendingPolicy:
                 findings.append(f"{where}: the clock had been set back")
             book.turn_to(entry.time)
             if not may_spend(self, entry.who.partition(": ")[0]):
-                findings.append(f"{where}: spent by somebody whom the policy does not name")
+                findings.append(f"{where}: spent by someone whom the policy does not name")
             unit = unit or entry.unit
             if entry.unit not in ("", unit):
                 findings.append(f"{where}: protects {entry.unit!r}, and others before it {unit!r}")

@@ -38,9 +38,9 @@ _ID_KINDS = str, Integral, np.bool_
 _WITHOUT_ORDER = set, frozenset, Mapping  # of rows: their values belong to nobody
 IDS = "groups must hold integers or strings"
 MISSING_IDS = (
-    "groups must hold an id in every row, and some are missing. Give each of those rows an id of "
-    "its own if each is a person, or one id if they are one, groups.fillna(-1).astype(int), or "
-    "leave them out."
+    "groups must hold an ID in every row, got missing ones. Give each of those rows a new ID if "
+    "each is a person, or one ID if they are one, groups.fillna(-1).astype(int), or leave them "
+    "out."
 )
 MIXED_IDS = (
     "groups must hold integers in all rows and chunks, or text in all, got both. Write all as "

@@ -228,9 +228,9 @@ class ChunkSource:
         """Yield rows, codes, integer weights and IDs of every chunk."""
         if self._is_spent and not self.reopenable:
             raise ValueError(
-                "This fit reads the rows more than once, and an iterator of chunks is spent after "
-                "one reading; pass a list of chunks or a function that returns a new iterator, for "
-                "example fit(lambda: read_chunks(path))."
+                "This fit reads the rows more than once, but an iterator of chunks is empty "
+                "after one pass. Pass a list of chunks or a function that returns a new "
+                "iterator, for example fit(lambda: read_chunks(path))."
             )
         self._is_spent = True
         n_rows = 0

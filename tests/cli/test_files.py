@@ -103,7 +103,7 @@ def test_one_charge_gives_several_files(folder, capsys):
     """A second form was a second charge."""
     outs = [word for ending in ENDINGS for word in ("--out", f"m.{ending}")]
     assert release("heatmap", *PLACES, "--resolution", "16", *outs) == 0 and n_charged() == 1
-    assert "wrote m.csv and m.npz and m.geojson and m.png; persons" in capsys.readouterr().out
+    assert "wrote m.csv and m.npz and m.geojson and m.png; people" in capsys.readouterr().out
     for ending in ENDINGS:
         check_content(f"m.{ending}")
     assert release("heatmap", *PLACES, "--out", "n.csv", "--out", "./n.csv") == 2

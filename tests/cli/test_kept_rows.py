@@ -173,7 +173,7 @@ def test_a_map_says_one_number_of_persons(table, capsys):
     out, err = capsys.readouterr()
     number = re.search("counted with noise: ([0-9,]+) ", out).group(1).replace(",", "")
     assert "masses, with noise smoothed out" in out
-    note = re.search("holds about ([0-9]+) persons of 1000000 expected", err).group(1)
+    note = re.search("holds about ([0-9]+) people of 1000000 expected", err).group(1)
     assert note == number != "0"
 
 

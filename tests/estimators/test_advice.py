@@ -55,8 +55,8 @@ def test_pipelines_say_where_scales_and_axes_are_noise(size, drowned):
 
 def test_fits_say_which_axes_are_random():
     X = np.random.default_rng(0).normal(size=FEW)
-    assert re.search(r"[01] of the 2 axes stand out", told_by(steps(569)[1].fit, X))
-    assert "axes stand out" not in told_by(PrivatePCA(2, bounds=(-5, 5)).fit, X[:, :2])
+    assert re.search(r"[01] of the 2 axes exceed", told_by(steps(569)[1].fit, X))
+    assert "axes exceed" not in told_by(PrivatePCA(2, bounds=(-5, 5)).fit, X[:, :2])
 
 
 @every("place, words, enough", [(0, r"cell is ([\d.]+)", 0.03), (1, r"than ([\d.]+)", 0.15)])
@@ -68,7 +68,7 @@ def test_what_is_said_to_be_enough_is(place, words, enough, settings):
     n, d = FEW
     step = steps(n, **settings)[place]
     advice = step.privacy_advice(d)
-    epsilon, persons = re.search(r"epsilon=([\d.]+) or ([\d,]+) persons", advice).groups()
+    epsilon, persons = re.search(r"epsilon=([\d.]+) or ([\d,]+) people", advice).groups()
     step.set_params(epsilon=float(epsilon))
     assert level(step.privacy_advice(d)) == pytest.approx(enough, rel=0.1)
     more = steps(int(persons.replace(",", "")), **settings)[place]

@@ -91,7 +91,7 @@ def test_what_is_public_follows_from_the_relation(relation, weighted, monkeypatc
     assert {f.name for f in fields(_base.Facts)}.isdisjoint({"X", "rows", "source"})
 
 
-@pytest.mark.filterwarnings("ignore:About [46] persons")
+@pytest.mark.filterwarnings("ignore:About [46] people")
 @every("weights", [None, np.array([1.0, 1, 1, 0, 1, 1])])
 @every("chunked", [False, True])
 @every("name", DIVIDED)

@@ -27,7 +27,7 @@ class Points(BaseEstimator):
         return np.abs(np.asarray(X)[:, :1] - [0.2, 0.8])
 
 
-@pytest.mark.filterwarnings("ignore:About 300 persons")
+@pytest.mark.filterwarnings("ignore:About 300 people")
 def test_scores_rise_with_epsilon_and_nothing_is_charged():
     X = np.random.default_rng(0).normal(0.5, 0.02, size=(300, 2))
     accountant = BudgetAccountant(epsilon=1.0)

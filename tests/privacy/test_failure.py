@@ -18,7 +18,7 @@ from tests.world import failure_advice
         (9e-4, None, ""),
         (9e-4, 1000, ""),
         (1e-4, 10_000, ""),
-        (1e-4, 10_001, "the 10,001 persons"),
+        (1e-4, 10_001, "the 10,001 people"),
         (0.0, 10**9, ""),
     ],
 )
@@ -37,16 +37,16 @@ def test_fits_warn_and_quotes_advise():
         {"delta": 1e-4, "n_hint": 20_000},
         {"delta": 9e-4, "neighbors": "replace_one", "n_rows": 1200},
     ):
-        with pytest.warns(PrivacyWarning, match="such as 1e-6 or less"):
+        with pytest.warns(PrivacyWarning, match="such as 1e-6"):
             fitted(**settings)
     budget = BudgetAccountant(9.0, 0.5)
-    for n_min, words in ((9_000, "the 18,000 persons"), ((9_000, 9_500), "the 18,500 persons")):
+    for n_min, words in ((9_000, "the 18,000 people"), ((9_000, 9_500), "the 18,500 people")):
         sliced = DPSlicedWasserstein(bounds=(0, 1), delta=1e-4, n_min=n_min, classes=[0, 1])
         assert words in budget.quote(sliced, n_features=2).advice
     search = PrivateSearchCV(
         PrivateMeasure(bounds=(0, 1), n_hint=3000), {"method": ["haar"]}, delta=4e-4
     )
-    assert "the 3,000 persons" in budget.quote(search, n_features=1).advice
+    assert "the 3,000 people" in budget.quote(search, n_features=1).advice
     assert "is large" in budget.quote(PrivateMeasure(delta=0.1).privacy_plan(2)).advice
 
 

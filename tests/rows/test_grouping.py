@@ -43,7 +43,7 @@ def test_an_id_that_comes_back_is_refused_before_a_charge(ids, cut):
     ("first", "second", "message"),
     [
         ([1, 2], ["a", "b"], "integers in all rows and chunks, or text in all"),
-        ([1, 2], [3, None], "some are missing"),
+        ([1, 2], [3, None], "got missing ones"),
         ([1, 2], [3.0, 4.0], "integers or strings, and nothing else"),
         (["a", 1], [1, 2], "got both"),
         ([1, 2], None, "Either every chunk carries groups or none does"),

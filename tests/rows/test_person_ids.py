@@ -36,7 +36,7 @@ READERS = {
 
 
 MIXED = "integers in all rows and chunks, or text in all"
-MISSING = "an id in every row, and some are missing"
+MISSING = "an ID in every row, got missing ones"
 
 
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)

@@ -102,6 +102,6 @@ def test_the_quote_says_when_noise_drowns_the_persons():
     assert "n_hint is 1e+02 times" in budget.quote(many, n_features=20).advice
     assert "mostly noise" not in budget.quote(many, n_features=20).advice
     few = budget.quote(make(n_hint=500, epsilon=0.1), n_features=20).advice
-    assert "mostly noise" in few and "cheapest remedy is" in few
+    assert "mostly noise" in few and "cheapest fix is" in few
     assert "Pass n_hint" in budget.quote(make(n_hint=None), n_features=20).advice
     assert "mostly noise" not in budget.quote(many, n_features=2).advice

@@ -71,19 +71,19 @@ def test_rows_inside_are_not(estimator, X):
 def test_quotes_tell_that_noise_drowns_so_few(estimator):
     """Before anything is paid, and by public numbers alone."""
     budget = BudgetAccountant(2.0, 1e-5)
-    assert "About 7 persons are no more than the noise" in budget.quote(estimator, 2).advice
+    assert "About 7 people are within the noise" in budget.quote(estimator, 2).advice
     size = "n_min" if hasattr(estimator, "n_min") else "n_hint"
     for enough in (8, None):
-        assert "persons are" not in budget.quote(estimator.set_params(**{size: enough}), 2).advice
+        assert "people are" not in budget.quote(estimator.set_params(**{size: enough}), 2).advice
 
 
 def test_about_as_many_persons_as_noise_are_told_by_what_is_public_or_released():
     few = PrivateWassersteinBarycenter(2, bounds=(0, 1), n_init=1)
     (text,) = said(few.set_params(n_hint=7), FITTING[:2])
-    assert "About 7 persons, by n_hint or a noisy count, are" in text and "16 persons" in text
+    assert "About 7 people, by n_hint or a noisy count, are" in text and "16 people" in text
     assert said(few.set_params(n_hint=8), FITTING[:2]) == []  # what is in the rows says nothing
     (text,) = said(few.set_params(n_hint=None, neighbors="replace_one"), FITTING[:2])
-    assert "About 2 persons are" in text  # public under this relation: neither guess nor count
+    assert "About 2 people are" in text  # public under this relation: neither guess nor count
 
 
 @every("method", ["adaptive", "one_shot"])

@@ -19,12 +19,12 @@ def kmeans(**settings):
 
 def test_the_first_that_is_enough_is_named():
     tries = [("a", 3.0), ("b", 0.0521), ("c", 0.01)]
-    assert cheapest(tries, lambda x: x < 0.1, "9 persons") == (
-        "The cheapest remedy is b, which reaches 0.052."
+    assert cheapest(tries, lambda x: x < 0.1, "9 people") == (
+        "The cheapest fix is b, which reaches 0.052."
     )
-    assert cheapest(tries, lambda x: x < 0, "9 persons").startswith("The cheapest remedy is 9 pers")
+    assert cheapest(tries, lambda x: x < 0, "9 people").startswith("The cheapest fix is 9 peop")
     assert [n for n, _ in projections(64)] == [32, 16, 8, 4] and projections(2) == []
-    assert [rounded_up(n) for n in (7.2, 1234.0)] == ["8 persons", "1,300 persons"]
+    assert [rounded_up(n) for n in (7.2, 1234.0)] == ["8 people", "1,300 people"]
 
 
 @every(
@@ -33,7 +33,7 @@ def test_the_first_that_is_enough_is_named():
         ({}, r"delta=1e-06"),
         ({"delta": 1e-6, "n_clusters": 20, "max_iter": 16}, r"max_iter=\d"),
         ({"delta": 1e-6, "n_hint": 600, "max_iter": 1}, r"JLTransformer\(n_components=(\d+)\)"),
-        ({"n_hint": 100}, r"JLTransformer|persons"),
+        ({"n_hint": 100}, r"JLTransformer|people"),
     ],
 )
 def test_k_means_reaches_what_is_said(settings, remedy):
@@ -55,4 +55,4 @@ def test_k_means_reaches_what_is_said(settings, remedy):
 @every("kind, d", [(PrivateWassersteinBarycenter, 60), (PrivateGenerator, 200)])
 def test_barycenters_and_generators_name_a_remedy(kind, d):
     advice = kind(bounds=(0, 1), n_hint=300).privacy_advice(d)
-    assert re.search(r"cheapest remedy is .*(which reaches [\d.]+|persons)", advice)
+    assert re.search(r"cheapest fix is .*(which reaches [\d.]+|people)", advice)

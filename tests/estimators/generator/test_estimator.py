@@ -168,7 +168,7 @@ def test_advice_says_when_classes_are_too_small():
     assert "Pass n_hint" in advice(n_hint=None)
     assert "can be mostly noise" in advice(n_hint=300)
     assert "mostly signal" in advice(n_hint=30_000)
-    assert "class of 15000 persons" in advice(n_hint=30_000)
+    assert "class of 15000 people" in advice(n_hint=30_000)
     assert "can be mostly noise" in advice(n_hint=30_000, classes=range(300))
     assert "PrivateTable" in advice() and "PrivateTable" not in make().privacy_advice(4)
 

@@ -211,7 +211,7 @@ def test_there_is_a_remedy_for_every_setting(settings, delta):
     """A fit is paid for when it asks for remedies, so they must not raise."""
     X = pd.DataFrame(np.full((40, 16), 0.25), columns=[f"x{j}" for j in range(16)])
     fitted = PrivateKMeans(3, epsilon=0.1, delta=delta, n_hint=40, **settings).fit(X)
-    assert "The cheapest remedy is" in fitted.privacy_advice(16)
+    assert "The cheapest fix is" in fitted.privacy_advice(16)
 
 
 @every("d", [1, 2, 3])

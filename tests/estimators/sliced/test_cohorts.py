@@ -55,7 +55,7 @@ def test_cells_halve_with_the_rows():
     [
         ({"classes": [0, 1, 2]}, 1, "classes must be two labels"),
         ({"neighbors": "replace_one"}, 3, "y must hold two labels, there are 3"),
-        ({"neighbors": "replace_one"}, None, "y must tell two cohorts apart"),
+        ({"neighbors": "replace_one"}, None, "y must hold the labels of two cohorts"),
         ({"reference": np.zeros((3, 5))}, 1, "reference must be public rows"),
         ({"classes": [0, 1], "n_min": [3, 4, 5]}, 1, "n_min must be one number or 2"),
         ({}, 2, "classes must name the public set"),

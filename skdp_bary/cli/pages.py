@@ -107,7 +107,7 @@ _TYPED = {
     r"\bThose in domain_": "Those found",
     r"BudgetAccountant\.create makes": "skdp-bary budget create makes",
     r"BudgetAccountant\.open opens it": "Releases spend from it by --ledger",
-    r"\bspecial=\(0,\)": "special: [0]",
+    r"\bspecial=\(([^()]+),\)": r"special: [\1]",
     r"frame\.dropna\(\)": "--drop-missing",
     r"(Then call )?BudgetAccountant\.restore\((\w+|'.*?'), (\w+|'.*?')\)": r"skdp-bary budget "
     r"restore \2 \3",

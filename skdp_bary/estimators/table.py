@@ -356,11 +356,11 @@ def _kept_in_words(table, names):
     lines = [n for n, c in zip(names, cells, strict=True) if not isinstance(c, ListCells)]
     if lines and rows < _WANTED_BINS * of_bin:
         said.append(f"{some_of(lines, ', ')} get about {max(rows / of_bin, 1):.0f} bins")
-    wide = [name for name, c in zip(names, cells, strict=True) if _in_even_cells(c)]
+    wide = [name for name, c in zip(names, cells, strict=True) if _has_tails(c)]
     if wide and rows < of_tail / _CUT:
         said.append(
             f"thin tails of {some_of(wide, ', ')}, up to {min(of_tail / rows, 1):.0%} of the rows, "
-            "can be drawn next to the rest, less of them with a resolution= of some tens of steps"
+            "can be drawn next to the rest, less of them in some tens of steps of a resolution"
         )
     larger = table.epsilon * _STEP ** np.arange(1, _MOST_STEPS)
     epsilon = next((e for e in larger if _keeps(table, n_columns, e)), None)
@@ -378,9 +378,9 @@ def _keeps(table, n_columns, epsilon):
     return table.n_hint >= max(least, _WANTED_BINS * of_bin, of_tail / _CUT)
 
 
-def _in_even_cells(cells):
+def _has_tails(cells):
     """Whether the cells of a column are those of a range of numbers, and could be fewer."""
-    return isinstance(cells.kind, Number) and not cells.kind.log and cells.n_ordered > MOST_SINGLE
+    return isinstance(cells.kind, Number) and cells.n_ordered > MOST_SINGLE
 
 
 def _least_rows(table, n_columns, epsilon):
@@ -404,7 +404,7 @@ def _least_rows(table, n_columns, epsilon):
     of_pair = nominal_sd(setting, plan.relation, 1, mechanisms)
     above = TUNED.gaussian.kept * math.sqrt(query.n_classes)
     least_class = 0.0 if label is None else LEAST_ROWS * of_class
-    widest = max((c.n_ordered for c in setting.columns if _in_even_cells(c)), default=0)
+    widest = max((c.n_ordered for c in setting.columns if _has_tails(c)), default=0)
     of_tail = TUNED.gaussian.half * of_cell * math.sqrt(query.n_classes * widest)
     return least_class, above * of_cell, above * of_pair, of_tail
 

@@ -25,6 +25,7 @@ from ..parameters import (
 )
 from ..privacy.noise import public_generator
 from ..privacy.spending import SharedBudget
+from ..rows.opening import warn
 from ..values import column_names
 from .adapter_methods import MeanShift, MomentsMethod, SelfTraining
 from .adapter_source import RowClassifier, check_views_signature, read_source
@@ -36,6 +37,12 @@ _METHODS = {"self_training": SelfTraining(), "moments": MomentsMethod()}
 _WITHOUT_VIEWS = MeanShift()
 _NEEDS_DELTA = "What is released of private rows has Gaussian noise."
 _GOOD_SOURCE = 0.9  # accuracy below which a fit warns
+
+_OTHER_SHARES = (
+    "The mean of the private rows moved as if {:.0%} of them were of other classes than in the "
+    "source. If class shares differ, the adapted model is worse than source_model_: pass views, "
+    "which other shares mislead little, or resample the source to the expected shares."
+)
 
 
 class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
@@ -60,7 +67,8 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
 
     method : {"self_training", "moments"}, default="self_training"
         Private statistics: sums of clipped gradients, or without `views` a mean ("self_training"),
-        or mean and covariance of features ("moments").
+        or mean and covariance of features ("moments"). Those of features assume the class shares of
+        the source; a fit warns if other shares explain the mean.
 
     hidden : int, default=100
         Hidden units.
@@ -357,3 +365,5 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         self.model_ = RowClassifier(source.features, adapted.head, source.classes)
         self.target_frequencies_ = adapted.frequencies
         self._warn_of_noise(len(source.axes), facts.size)
+        if adapted.other_classes:
+            warn(_OTHER_SHARES.format(adapted.other_classes), stacklevel=4)

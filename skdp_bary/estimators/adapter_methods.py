@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from scipy import linalg
+from scipy.optimize import nnls
 
 from ..privacy.mechanisms import ADD_REMOVE
 from ..queries.maps import FeaturesOf
@@ -19,6 +20,10 @@ from .notices import more_of
 # classes in 2 to 30 features: of a mean over the clipping length, of a covariance over a variance,
 # and people times mu.
 _HIDDEN_MOVE, _NOISY_COVARIANCE, _LEAST_SIGNAL = 0.2, 0.1, 200.0
+
+# A move of the mean is doubted if it is so many standard deviations of noise, if other class shares
+# explain so much of its square, and if these change so many rows.
+_CLEAR_MOVE, _EXPLAINED, _CHANGED = 3.0, 0.5, 0.1
 
 # A way to adapt says what is released of the private rows, and computes the head from it: its
 # ``shares(estimator)`` are the steps, in order, and the share of the budget of each, and its
@@ -34,10 +39,14 @@ class Adapted:
     head : Head
     frequencies : ndarray of shape (n_classes,) or None
         Released shares of the predicted classes.
+    other_classes : float
+        Part of the rows that would have to be of other classes to move the mean as it moved; 0
+        where that does not explain the move.
     """
 
     head: Head
     frequencies: np.ndarray | None = None
+    other_classes: float = 0.0
 
 
 class MeanShift:
@@ -66,10 +75,41 @@ class MeanShift:
         unit = query.step / facts.units / counted_mass(released, facts)
         step = released.values[1].astype(np.float64) * unit
         noise = (released.noise_sd[1] * unit) ** 2
-        shift = shrink_rows(step - here.mean(axis=0), noise) @ axes
+        move = step - here.mean(axis=0)
+        shift = shrink_rows(move, noise) @ axes
         head = source.head
         offsets = head.offsets - head.inner @ shift[0]
-        return Adapted(Head(head.inner, offsets, head.outer, head.biases))
+        adapted = Head(head.inner, offsets, head.outer, head.biases)
+        return Adapted(adapted, other_classes=other_classes(source, here, move[0], noise))
+
+
+def other_classes(source, here, move, noise):
+    """Return which part of the rows other class shares would change, if they explain a move.
+
+    Post-processing: the move of the mean was released, and the means of the classes are public.
+
+    Parameters
+    ----------
+    source : Source
+    here : ndarray of shape (n_rows, n_axes)
+        Coordinates of the source rows.
+    move : ndarray of shape (n_axes,)
+        From the mean of the source to that of the private rows.
+    noise : float
+        Variance of the noise of a coordinate of the move.
+    """
+    n_axes, own = here.shape[1], source.frequencies
+    means = np.stack([here[source.codes == code].mean(axis=0) for code in range(len(own))])
+    means -= own @ means
+    signal = float(move @ move) - n_axes * noise
+    if signal <= _CLEAR_MOVE * noise * math.sqrt(2.0 * n_axes):
+        return 0.0
+    one = 1e3 * max(float(np.abs(means).max()), 1e-9)  # so that the shares sum to one
+    shares, _ = nnls(np.vstack([means.T, np.full(len(own), one)]), np.append(move, one))
+    left = move - shares @ means
+    beyond = float(left @ left) - max(n_axes - len(own) + 1, 0) * noise
+    changed = 0.5 * float(np.abs(shares - own).sum())
+    return changed if beyond < (1.0 - _EXPLAINED) * signal and changed > _CHANGED else 0.0
 
 
 def clipping_radius(here):
@@ -133,6 +173,7 @@ class MomentsMethod:
         unit = query.step
         persons = counted_mass(released, facts) * facts.units
         mean = released.values[1][0] * (unit / persons)
+        noise, move = (released.noise_sd[1] * unit / persons) ** 2, mean - here.mean(axis=0)
         second = symmetric(released.values[2][0], released.values[3][0]) * (unit**2 / persons)
         centered = here - here.mean(axis=0)
         before = centered.T @ centered / len(here)
@@ -141,7 +182,9 @@ class MomentsMethod:
         matrix = gaussian_map(before / np.outer(scale, scale), after)
         there = mean + ((centered / scale) @ matrix.T) * scale
         moved = flat + (there - here) @ axes
-        return Adapted(source.refit(moved.reshape(shape).astype(np.float32)))
+        head = source.refit(moved.reshape(shape).astype(np.float32))
+        rows = here[: shape[1]]
+        return Adapted(head, other_classes=other_classes(source, rows, move, noise))
 
 
 def _moment_weights():

@@ -1,5 +1,8 @@
 """PrivateDomainAdapter: what it learns, and what it refuses."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -54,6 +57,22 @@ class TestAccuracy:
         before = np.mean(fitted.source_model_.predict(UNSEEN) == UNSEEN_TRUTH)
         assert fitted.score(UNSEEN, UNSEEN_TRUTH) >= before + gain
         assert fitted.source_score_ > 0.9
+
+    @every("method", ["self_training", "moments"])
+    def test_a_mean_that_other_class_shares_explain_is_doubted(self, method):
+        """Where 17 of 20 rows are of a class that has every other row of the source."""
+        rng = np.random.default_rng(0)
+        centers, classes = 3.0 * np.eye(2, 5), rng.integers(2, size=2000)
+        X, noise = centers[classes] + rng.normal(size=(2000, 5)), rng.normal(size=(4000, 5))
+        even, uneven = (centers[(rng.random(4000) < share).astype(int)] for share in (0.5, 0.85))
+        model = PrivateDomainAdapter(method=method, n_hint=4000, hidden=10, random_state=0)
+        for target, doubted in (even, False), (even + [0, 0, 2, 0, 0], False), (uneven, True):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model.fit(X, classes, target + noise)
+            told = [re.search(r"as if (\d+)% of them", str(each.message)) for each in caught]
+            shares = [float(found[1]) for found in told if found]
+            assert shares == ([pytest.approx(35, abs=5)] if doubted else [])
 
     def test_frequencies_of_classes_are_released_by_self_training(self):
         fitted = adapter(views=jittered, block_rows=4000, max_iter=5).fit(*SOURCE, TARGET)

@@ -592,7 +592,10 @@ class ParquetFile:
             if not self._is_one_of(name, (*readable, types.is_floating, types.is_decimal)):
                 raise not_numbers(name, self.path)
         for name in texts:
-            if not self._is_one_of(name, (*readable, types.is_string, types.is_large_string)):
+            # flags are spelled otherwise in files of text
+            if not self._is_one_of(
+                name, (types.is_integer, types.is_string, types.is_large_string)
+            ):
                 raise ValueError(
                     f"Ids and labels must be strings or integers, but the column {name!r} of "
                     f"{self.path} is of type {self._schema.field(name).type}."

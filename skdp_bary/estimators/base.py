@@ -263,11 +263,9 @@ path, of shape (n_rows, n_features)
             with desk.watched(), np.errstate(all="ignore"):  # callers may let numpy raise
                 facts, result = desk.answer(self._conversation(desk, facts))
                 desk.close()
-                told = self._finished(facts, result)
-            plan = self._as_searched(desk.plan) if nested else desk.plan
-            vars(self).update(
-                vars(names), domain_=facts.domain, privacy_=plan, _seeded=noise.seeded
-            )
+                plan = self._as_searched(desk.plan) if nested else desk.plan
+                known = {"domain_": facts.domain, "privacy_": plan, "_seeded": noise.seeded}
+                told = self._finished(facts, result, vars(names) | known)
             if told is not None:
                 raise told
         return self
@@ -426,21 +424,29 @@ path, of shape (n_rows, n_features)
             mechanisms=mechanisms,
         )
 
-    def _finished(self, facts, result):
+    def _finished(self, facts, result, known):
         """Set the fitted attributes; return a warning that the caller's filters made an error.
 
         Warnings come last, so all is set then. Those of an earlier fit go first: an interrupt on
-        the way must not leave some of them beside new ones.
+        the way leaves neither.
         """
-        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-            delattr(self, name)
+        self._forget()
         try:
+            vars(self).update(known)
             self._finish(facts, result)
             if facts.domain_guessed:
                 warn(_GUESSED.format(self.epsilon), stacklevel=3)
         except PrivacyWarning as told:
             return told
+        except BaseException:
+            self._forget()
+            raise
         return None
+
+    def _forget(self):
+        """Remove the fitted attributes."""
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)
 
     def _before_charge(self, accountant, plan, facts, seeded, terms, nested=True):
         """Raise if the plan exceeds the budget, before any question is answered; issue warnings."""

@@ -300,8 +300,9 @@ class PrivateDriftSketch(BasePrivateEstimator):
         self.moments_ = result
         if result.mean_sd > _NOISY_MEAN:
             enough = rounded_up(2.0 * result.persons * result.mean_sd / _NOISY_MEAN)
+            counted = "" if facts.total_public else ", by a noisy count"
             warn(
-                f"The sketch has about {result.persons:.0f} people, by a noisy count. Noise "
+                f"The sketch has about {result.persons:.0f} people{counted}. Noise "
                 f"dominates their means at epsilon={self.epsilon:g}: even very different "
                 f"distributions may look equal. It needs {enough} or more.",
                 stacklevel=4,

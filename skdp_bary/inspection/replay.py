@@ -122,7 +122,8 @@ def replay_sensitivity(
         the same neighboring relation.
     X, neighbor : array-like, dataframe or chunks
         Two datasets that are neighbors under that relation; the function cannot know whether they
-        are.
+        are. The rows that both have must come in the same order, by which releases about single
+        rows are compared.
     y, neighbor_y, groups, neighbor_groups, sample_weight, neighbor_sample_weight : array-like, \
 optional
         The other arguments of ``fit``, for each of the two datasets.

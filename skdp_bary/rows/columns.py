@@ -69,7 +69,7 @@ def _values(X, part, name):
         numbers = _LABELS[: 5 if part == "y" else 2]
         is_right = word in _ONE_WORD or word.startswith(numbers)
         allowed, cast = "numbers or text" if part == "y" else "integers or text", "string"
-    if not is_right:
+    if not is_right and (len(column) or word != "null"):
         raise ValueError(
             f"{part}={name!r} must hold {allowed}, got the Arrow type {kind}. Cast the column, for "
             f"example column.cast({cast!r})."

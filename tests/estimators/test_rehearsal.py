@@ -133,6 +133,7 @@ def test_a_refit_that_breaks_at_its_end_leaves_nothing_of_the_earlier_one(monkey
     model = Mean(random_state=0).fit(X)
 
     def interrupted(self, facts, result):
+        self.count_ = result
         if self is model:
             raise KeyboardInterrupt
 

@@ -223,6 +223,11 @@ def test_types_of_what_stands_beside(part, values, message):
     for given in (Capsule(table), table, [table]):
         with pytest.raises(ValueError, match=message):
             world.open_rows(given, **{part: "b"})
+    nothing = arrow.table({"a": arrow.array([], "double"), "b": arrow.nulls(0)})
+    some = arrow.table({"a": [0.5], "b": [1]})
+    classes = (lambda y: np.array([1])) if part == "y" else None
+    rows = world.open_rows([some, nothing], **{part: "b"}, find_classes=classes)
+    assert rows.source.count_persons() == 1
 
 
 def test_what_has_no_names_of_its_own_is_refused():

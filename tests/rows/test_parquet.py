@@ -35,6 +35,7 @@ def test_types_come_from_the_file(tmp_path):
         (["a", None], [1, 2], "column 'id' of .* has missing values"),
         ([1, None], [1, 2], "column 'id' of .* has missing values"),
         ([1.5, 2.5], [1, 2], "'id' of .* is of type double"),
+        ([True, False], [1, 2], "'id' of .* is of type bool"),  # "true" or "True" in text
         (["a", "b"], [1, None], "column 'x' of .* has missing values"),
         (["a", "b"], [1.0, np.nan], "column 'x' of .* has missing values"),
         (["a", "b"], ["1", "2"], "column 'x' of .* must hold numbers"),

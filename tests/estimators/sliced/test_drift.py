@@ -112,7 +112,10 @@ def test_a_sketch_of_so_few_that_noise_drowns_them_says_so():
     """By what was released; persons many enough tell laws apart, and warn of nothing."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     sketch = PrivateDriftSketch(epsilon=0.05, bounds=(-4, 4))
-    with pytest.warns(PrivacyWarning, match="Noise dominates their means at epsilon=0.05"):
+    told = "Noise dominates their means at epsilon=0.05"
+    with pytest.warns(PrivacyWarning, match=f"about 60 people[.] {told}"):
+        PrivateDriftSketch(epsilon=0.05, bounds=(-4, 4), neighbors="replace_one").fit(X)
+    with pytest.warns(PrivacyWarning, match=f", by a noisy count[.] {told}"):
         sketch.fit(X)
     assert sketch.moments_.mean_sd > 0.1
     with warnings.catch_warnings():

@@ -115,7 +115,7 @@ EXTREME = {
                Schema([Number(0, 1), Category([0], missing=True)])],
     "label": [None, 0, 1, 3],
     "method": "options", "p": [1, 2, 2.0],
-    "trials": "options", "rule": "options", "target": "options",
+    "trials": "options", "target": "options",
 }  # fmt: skip
 _METHODS = {
     "PrivateKMeans": (), "PrivateEMDHeatmap": ("adaptive", "one_shot"),
@@ -130,7 +130,6 @@ _METHODS = {
 }  # fmt: skip
 _OPTIONS = {
     "trials": ("logarithmic", "geometric", "poisson"), "target": ("box", "ball"),
-    "rule": ("distance", "kmeans", "barycenter"),
 }  # fmt: skip
 
 

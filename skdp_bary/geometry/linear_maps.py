@@ -160,8 +160,6 @@ def walsh_hadamard(values):
 
 # Random directions and projections, drawn without data, and how many of them serve.
 
-_FAILURE = 0.01  # probability with which a dimension may keep less
-
 
 def haar_frame(n_features: int, n_directions: int, rng: np.random.Generator) -> np.ndarray:
     """Return orthonormal columns, uniform over all such matrices (Haar measure).
@@ -259,42 +257,6 @@ def distance_dimension(n_points, distortion):
     probability (Dasgupta and Gupta 2003), and scikit-learn uses the same.
     """
     n_points = check_integer(n_points, "n_points", low=2)
-    return _dimension(2 * math.log(n_points), distortion)
-
-
-def kmeans_dimension(n_clusters, distortion):
-    """Return a dimension that keeps the k-means cost of every partition of any number of rows.
-
-    ``O(log(k / (distortion failure)) / distortion**2)`` suffices (Makarychev, Makarychev and
-    Razenshteyn 2019). The theorem does not state its constant; taken here is that of the tail of
-    one projected vector, a convention and no proof.
-    """
-    n_clusters = check_integer(n_clusters, "n_clusters", low=1)
-    return _dimension(_log_count(n_clusters, distortion), distortion)
-
-
-def barycenter_dimension(n_atoms, distortion):
-    """Return a dimension that keeps the cost of barycenters of `n_atoms` atoms.
-
-    ``O(log(n / (distortion failure)) / distortion**2)`` suffices for the square of the Wasserstein
-    distance, whatever the number of measures, where `n` bounds the number of atoms of the
-    barycenter and, up to a fixed power, of the measures (Izzo, Silwal and Zhou 2021). Their
-    constant is not stated; taken here is that of :func:`kmeans_dimension`, a convention and no
-    proof.
-    """
-    n_atoms = check_integer(n_atoms, "n_atoms", low=1)
-    return _dimension(_log_count(n_atoms, distortion), distortion)
-
-
-def _log_count(count, distortion):
-    return math.log(2 * count / (_checked(distortion) * _FAILURE))
-
-
-def _dimension(log_term, distortion):
+    t = check_real(distortion, "distortion", low=0, high=1, open_low=True, open_high=True)
     # P(| ||Px||^2 / ||x||^2 - 1 | > t) <= 2 exp(-k (t^2 / 4 - t^3 / 6)) for a Gaussian P of k rows.
-    t = _checked(distortion)
-    return max(1, math.ceil(log_term / (t**2 / 4 - t**3 / 6)))
-
-
-def _checked(distortion):
-    return check_real(distortion, "distortion", low=0, high=1, open_low=True, open_high=True)
+    return max(1, math.ceil(2 * math.log(n_points) / (t**2 / 4 - t**3 / 6)))

@@ -32,10 +32,9 @@ from ..estimators.barycenter_methods import (
 )
 from ..estimators.noisy_means import shrink_together
 from ..estimators.noisy_trees import HaarMethod
-from ..exceptions import Neighbors, RandomState, check_integer
+from ..exceptions import Neighbors, RandomState, check_integer, check_real
 from ..geometry import Ball
 from ..geometry.bounds import Bounds
-from ..geometry.linear_maps import barycenter_dimension
 from ..parameters import MOST_STEPS, Points
 from ..privacy.spending import SharedBudget
 from ..queries.maps import about_clipped_rows
@@ -288,6 +287,9 @@ class ProjectedMethod(PerturbationMethod):
         )
 
 
+_FAILURE = 0.01  # probability with which a dimension may keep less
+
+
 def target_dimension(setting):
     """Return the number of dimensions after the map, from public parameters."""
     if setting.n_components is not None:
@@ -297,7 +299,11 @@ def target_dimension(setting):
             "n_components or distortion must be given for method='projected', got neither. Pass "
             "for example n_components=2."
         )
-    return min(setting.n_features, barycenter_dimension(setting.n_atoms, setting.distortion))
+    # enough for squares of the distance (Izzo, Silwal and Zhou 2021) up to a constant that is left
+    # open there; that of the tail of one projected vector is taken, by convention and without proof
+    t = check_real(setting.distortion, "distortion", low=0, high=1, open_low=True, open_high=True)
+    wanted = math.log(2 * setting.n_atoms / (t * _FAILURE)) / (t**2 / 4 - t**3 / 6)
+    return min(setting.n_features, max(1, math.ceil(wanted)))
 
 
 class CoresetBarycenter(SubsampledBarycenter):

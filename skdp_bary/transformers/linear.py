@@ -25,9 +25,7 @@ from ..geometry.linear_maps import (
     HadamardMap,
     IdentityMap,
     MatrixMap,
-    barycenter_dimension,
     distance_dimension,
-    kmeans_dimension,
 )
 from ..geometry.rowwise import row_blocks, saturated
 from ..parameters import (
@@ -201,12 +199,6 @@ class DomainScaler(OneToOneFeatureMixin, PublicStep):
 # Random projection to fewer features by a public matrix.
 
 _METHODS = ("gaussian", "sparse", "hadamard")
-# What the dimension depends on under each rule: a parameter of the transformer, and the formula.
-_RULES = {
-    "distance": ("n_hint", distance_dimension),
-    "kmeans": ("n_clusters", kmeans_dimension),
-    "barycenter": ("n_atoms", barycenter_dimension),
-}
 
 
 class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
@@ -220,28 +212,19 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of output features, at most the number of input features. "auto" takes what `rule`
-        says for `distortion`; where that reaches the number of input features, nothing would be
-        gained and rows keep their coordinates.
+        Number of output features, at most the number of input features. "auto" takes what keeps
+        all distances of `n_hint` rows up to `distortion`, by the constants proven for a Gaussian
+        matrix; where that reaches the number of input features, nothing would be gained and rows
+        keep their coordinates.
     distortion : float, default=0.5
-        Allowed relative error of squared distances (or of costs), in (0, 1). Only used by "auto".
+        Allowed relative error of squared distances, in (0, 1). Only used by "auto".
     n_hint : int, default=None
-        Public bound on the number of rows. Needed by "auto" under ``rule="distance"``: the number
-        of rows of `X` is never used, it may be private.
+        Public bound on the number of rows. Needed by "auto": the number of rows of `X` is
+        never used, it may be private.
     method : {"gaussian", "sparse", "hadamard"}, default="gaussian"
         A dense Gaussian matrix; a sparse one with density ``1 / sqrt(n_features)`` (Li, Hastie and
         Church 2006); or signs followed by a subsampled Walsh-Hadamard transform, the fastest in
         high dimension.
-    rule : {"distance", "kmeans", "barycenter"}, default="distance"
-        What "auto" preserves: all distances of `n_hint` rows; the k-means cost of every partition
-        into `n_clusters`; the Wasserstein cost of every barycenter of `n_atoms` atoms. The first
-        has proven constants for a Gaussian matrix, the other two fix the constants that their
-        theorems leave open by convention. The theory asks for more components, by further
-        logarithms, when the matrix is not Gaussian.
-    n_clusters : int, default=None
-        Public number of clusters, for ``rule="kmeans"``.
-    n_atoms : int, default=None
-        Public number of atoms, for ``rule="barycenter"``.
     bounds : (low, high) pair, Box or Ball, default=None
         Public domain of the input rows. Rows are clipped to it and centered; after the projection,
         which can lengthen a row, they are clipped to the ball `output_bounds_` of the same radius.
@@ -288,9 +271,6 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
         "distortion": Number(0.0, 1.0, open_low=True, open_high=True),
         "n_hint": Integer(2, MOST_PERSONS) | None,
         "method": Option(_METHODS),
-        "rule": Option(tuple(_RULES)),
-        "n_clusters": Integer(1, MOST_FEATURES) | None,
-        "n_atoms": Integer(1, MOST_FEATURES) | None,
         "bounds": PublicDomain() | None,
         "random_state": Seed(2**32 - 1) | None,
     }
@@ -302,9 +282,6 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
         distortion: float = 0.5,
         n_hint: int | None = None,
         method: Literal["gaussian", "sparse", "hadamard"] = "gaussian",
-        rule: Literal["distance", "kmeans", "barycenter"] = "distance",
-        n_clusters: int | None = None,
-        n_atoms: int | None = None,
         bounds: Bounds | None = None,
         random_state: RandomState | None = None,
     ) -> None:
@@ -312,9 +289,6 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
         self.distortion = distortion
         self.n_hint = n_hint
         self.method = method
-        self.rule = rule
-        self.n_clusters = n_clusters
-        self.n_atoms = n_atoms
         self.bounds = bounds
         self.random_state = random_state
 
@@ -405,14 +379,12 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
             if k > d:
                 raise ValueError(f"n_components must be at most n_features={d}, got {k}.")
             return int(k)
-        name, dimension = _RULES[self.rule]
-        size = getattr(self, name)
-        if size is None:
+        if self.n_hint is None:
             raise ValueError(
-                f'n_components="auto" with rule={self.rule!r} needs the public number {name}: '
-                "nothing is derived from the rows, not even how many there are."
+                'n_components="auto" needs the public number n_hint: nothing is derived from the '
+                "rows, not even how many there are."
             )
-        return min(d, dimension(size, self.distortion))
+        return min(d, distance_dimension(self.n_hint, self.distortion))
 
     def _draw_map(self, d, k):
         if self.n_components == "auto" and k == d:

@@ -212,7 +212,6 @@ _SCIKIT_LEARN = {
         JLTransformer(1, method="hadamard"),
         JLTransformer(2, bounds=(-3, 3)),
         JLTransformer(n_hint=1000),
-        JLTransformer(rule="kmeans", n_clusters=8, bounds=(-1, 1)),
     ],
     "PrivateEMDHeatmap": [AnyWidthHeatmap(bounds=(-10.0, 10.0), resolution=16)],
     "LevelwiseEMDHeatmap": [AnyWidthLevels(bounds=(-10.0, 10.0), resolution=16, n_hint=50)],

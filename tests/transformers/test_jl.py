@@ -108,8 +108,6 @@ def test_identity_where_nothing_is_gained():
     "parameters, message",
     [
         ({}, "needs the public number n_hint"),
-        ({"rule": "kmeans"}, "n_clusters"),
-        ({"rule": "barycenter", "n_hint": 5}, "n_atoms"),
         ({"n_components": 61}, "n_features=60"),
         ({"n_components": 3, "bounds": Ball([0.0], 1.0)}, "n_features=60"),
     ],

@@ -238,6 +238,7 @@ class TestAmounts:
                 spent.charge(plan, "fit")
                 assert spent.total() == (plan.epsilon, plan.delta)
 
+    @pytest.mark.filterwarnings("ignore:Parts of bounds")
     @pytest.mark.parametrize("k", [3, 7, 12])
     def test_fits_searches_pipelines_and_policies(self, k):
         X = np.random.default_rng(0).random((40, 2))

@@ -426,7 +426,7 @@ def parts_in_words(setting, persons, n_features):
     amount = gaussian_mu(setting.epsilon, delta) if delta > 0 else setting.epsilon
 
     def part(width):
-        return min(persons * amount, 1e300) ** (-1.0 / width)
+        return float(np.clip(persons * amount, 1.0, 1e300)) ** (-1.0 / width)
 
     told = f"Parts of bounds narrower than {part(n_features):.2g} of a side are hidden by noise"
     if part(n_features) <= _COARSE_PARTS:

@@ -117,6 +117,7 @@ def test_measures_say_when_parts_are_too_wide():
         assert "noise" in told_by(kind(epsilon=0.5, bounds=(0, 1), n_hint=300).fit, X)
         assert "noise" not in told_by(kind(epsilon=9.0, bounds=(0, 1), n_hint=300).fit, X[:, :2])
     assert "most of the release is noise" in PrivateMeasure(n_hint=300).privacy_advice(8)
+    assert "narrower than 1 of" in PrivateMeasure(epsilon=0.1, n_hint=3).privacy_advice(2)
 
 
 def test_hidden_share_of_the_variance_is_what_is_drawn():

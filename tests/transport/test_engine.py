@@ -55,8 +55,8 @@ def engine_only(monkeypatch):
     def refuse(problem):
         raise AssertionError("the engine found no proven optimum")
 
-    monkeypatch.setattr(exact, "_TINY", 0)
-    monkeypatch.setattr(exact, "_SMALL", 0)
+    for name in ("_TINY", "_SMALL", "_MOST"):
+        monkeypatch.setattr(exact, name, 0)
     monkeypatch.setattr(exact, "network_simplex", refuse)
     monkeypatch.setattr(exact, "axis_of_line", lambda problem: None)
 

@@ -169,6 +169,7 @@ def test_what_a_subclass_does_with_its_parts_is_not_known(base):
 
 
 @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
+@pytest.mark.filterwarnings("ignore:Persisting input arguments took")  # of joblib, by load
 def test_what_a_pipeline_keeps_on_disk_leaks(tmp_path):
     scaler, X = DomainScaler((0, 1)), np.linspace(0.1, 0.9, 500)[:, None]
     pipeline = Pipeline([("scale", scaler), ("map", measure())], memory=str(tmp_path))

@@ -100,7 +100,7 @@ _TYPED = {
     r"\b(missing|log)=True": r"\1: true",
     r"\boutside=['\"](\w+)['\"]": r"outside: \1",
     r"\bexample (low|high)=": r"example \1: ",
-    r"\b(example|remedy is) (epsilon|delta|resolution)=": r"\1 --\2 ",
+    r"\b(example|fix is) (epsilon|delta|resolution)=": r"\1 --\2 ",
     r"\bn_(clusters|atoms)=": r"--\1 ",
     r"\by is needed(.*)Call fit\(X, y\)": r"--label is needed\1Name their column: --label NAME",
     r"\bPass label=None": "Leave --label out",
@@ -120,6 +120,7 @@ _TYPED = {
     r"\bbounds=None\b": "Without --bounds",
     r"\b(groups|unit)=": r"--\1 ",
     r"\bn_(hint|min)(?:(=)|\b)": lambda m: f"--n-{m[1]}{' ' * bool(m[2])}",
+    r" or None, got": ", got",
     r"\btotal_ is": "their number is",
 }
 

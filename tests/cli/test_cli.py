@@ -120,7 +120,8 @@ def test_a_dry_run_reads_and_charges_nothing_and_ends_like_a_refusal(folder, run
     status, said, _ = run("measure", *PLACES, "--dry-run")
     assert status == 0 and "no --ledger to charge" in said
     assert "fits" not in said and "left" not in said and count() == 0
-    assert "Noise level" in run("kmeans", *PLACES, "--n-hint", "200", "--dry-run")[1]
+    many = ["--clusters", "500", "--n-hint", "3000", "--dry-run"]
+    assert re.search("Noise level.* fix is --clusters ", run("kmeans", *PLACES, *many)[1])
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])

@@ -383,9 +383,6 @@ def test_uniform_integers_and_copies_of_alternatives():
     for wrong in ([1, 1], [1, 0, 1], [1.0, 1.0, 1.0]):
         with pytest.raises(ValueError, match="copies"):
             source.choose(utilities, rate, wrong)
-
-
-@every("bound", [0, -1, (1 << 63) + 1])
-def test_uniform_integers_check_their_bound(bound):
-    with pytest.raises(ValueError, match="bound must be an integer"):
-        noise_generator(0).uniform_integer(bound)
+    for bound in (0, -1, (1 << 63) + 1):
+        with pytest.raises(ValueError, match="bound must be an integer"):
+            source.uniform_integer(bound)

@@ -20,7 +20,7 @@ from ..transport.trees import Tree, child_codes, refine
 from .base import BasePrivateEstimator
 from .heatmap_views import HeatmapViews
 from .noisy_means import PYRAMID
-from .noisy_trees import Measurement, cells_of, learned_priors
+from .noisy_trees import Measurement, cells_of, learned_priors, with_rest_kept
 from .notices import warn_of_few_cells, warn_of_missing
 
 # What every way to measure a heatmap has: public facts, steps, questions, and how it rebuilds.
@@ -208,7 +208,8 @@ def fit_posterior(measurements, *, whole):
             posterior = infer_masses(tree, rounds, prior=prior, start=first, **numbers)
     if posterior is None:
         posterior = infer_masses(tree, rounds, step=step)
-    return HeatmapFit(*tree.leaves(posterior.mean), posterior)
+    masses = with_rest_kept(tree, posterior.mean, measurements)
+    return HeatmapFit(*tree.leaves(masses), posterior)
 
 
 # The tuned numbers of heatmaps, and what each of them trades.

@@ -524,6 +524,9 @@ class PyramidTuning:
     faint: float = 0.5  # scales of noise below which a cell counts as empty: far mass, tails
     faint_left: float = 0.02  # of such a cell's mass that stays there: distances, likelihoods
     width: float = 5.0  # of windows, in standard deviations
+    alone: float = 3.0  # standard deviations above which a cell stands out
+    known: float = 4.0  # ... above which the sum of all others is beyond doubt: spread mass, noise
+    rest_left: float = 0.6  # of such a sum that stays there at least: spread mass, distances
 
 
 @dataclass(frozen=True)

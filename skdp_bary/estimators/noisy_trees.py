@@ -383,6 +383,8 @@ class Pyramid:
             masses, _ = self.posterior(tree, kept[c], priors[c])
             total = masses[0][0] if totals is None else totals[c]
             masses = self._with_faint_lowered(tree, masses, kept[c])
+            spread = 1.0 if self.is_gaussian else 2.0
+            masses = with_rest_kept(tree, masses, kept[c], spread)
             found.append((self._cells(tree, masses), max(float(total), 0.0)))
         return found
 
@@ -546,12 +548,68 @@ def edges_of(levels, codes, depth):
 
 def _least_squares(tree, rounds):
     """Return non-negative masses of least squares."""
+    return project_nonnegative(tree, make_consistent(tree, *_averages(tree, rounds))[0])
+
+
+def _averages(tree, rounds):
+    """Return the mean count of every cell and its variance, in that of a count of rate 1."""
     precision = [sum(rates[k] ** 2 for _, rates in rounds) for k in range(tree.depth + 1)]
     sums = [sum(rates[k] ** 2 * v[k] for v, rates in rounds) for k in range(tree.depth + 1)]
-    values = [s / np.where(p > 0, p, 1.0) for s, p in zip(sums, precision, strict=True)]
     with np.errstate(divide="ignore"):
         variances = [1.0 / p for p in precision]
-    return project_nonnegative(tree, make_consistent(tree, values, variances)[0])
+    return [s / np.where(p > 0, p, 1.0) for s, p in zip(sums, precision, strict=True)], variances
+
+
+def with_rest_kept(tree, masses, measurements, spread=2.0):
+    """Return masses of which cells that do not stand out keep what they surely hold together.
+
+    A prior that expects empty cells takes a little mass in each of many cells for noise, also
+    where the least-squares estimate of their sum down to some level is beyond doubt. They get
+    more than half of it, and the others what is left. With all but its noise, W1 was larger.
+
+    Parameters
+    ----------
+    tree : Tree
+    masses : sequence of ndarray
+        Of the cells of every level; they add up.
+    measurements : sequence of Measurement
+    spread : float, default=2.0
+        Variance of the noise of a count of rate 1.
+    """
+    values, variances = _averages(tree, [m.on_tree(tree) for m in measurements if m.rate < np.inf])
+    levels = zip(tree.outer, masses, variances, strict=True)
+    shows = [outer & (m > PYRAMID.alone * np.sqrt(spread * v)) for outer, m, v in levels]
+    for k, b in reversed(list(enumerate(tree.branching))):
+        shows[k][tree.chosen[k]] = shows[k + 1].reshape(-1, b).any(axis=1)
+    if not shows[0].any():  # the rest is all there is
+        return masses
+    variances = [np.where(clear, np.inf, v) for clear, v in zip(shows, variances, strict=True)]
+    estimates, variances = make_consistent(tree, values, variances)
+    first = [~shows[0]]  # the largest cells of which no part stands out
+    for k, b in enumerate(tree.branching):
+        first.append(np.repeat(shows[k][tree.chosen[k]], b) & ~shows[k + 1])
+    levels = zip(first, estimates, variances, masses, strict=True)
+    sums = [(e[new].sum(), spread * v[new].sum(), m[new].sum()) for new, e, v, m in levels]
+    own, (estimate, variance, rest) = np.array(sums)[:, 2], np.cumsum(sums, axis=0).T
+    least = np.where(estimate > PYRAMID.known * np.sqrt(variance), PYRAMID.rest_left * estimate, 0)
+    growth, total = np.ones(len(first)), masses[0].sum()
+    for level in reversed(range(len(first))):
+        held = (growth * own)[: level + 1].sum()
+        if 0 < held < least[level]:
+            growth[: level + 1] *= least[level] / held
+    if (growth == 1.0).all():
+        return masses
+    growth *= min(total / (growth * own).sum(), 1.0)
+    left = max(total - (growth * own).sum(), 0.0) / (total - rest[-1])
+    found, factor = [], np.full(len(first[0]), left)
+    for k, (new, mass) in enumerate(zip(first, masses, strict=True)):
+        if k:
+            factor = np.repeat(factor[tree.chosen[k - 1]], tree.branching[k - 1])
+        factor = np.where(new, growth[k], factor)
+        found.append(mass * factor)
+    for k, b in reversed(list(enumerate(tree.branching))):
+        found[k][tree.chosen[k]] = found[k + 1].reshape(-1, b).sum(axis=1)
+    return found
 
 
 # How cells split among their children, learned from counts that were released.

@@ -1,6 +1,7 @@
 """What a pyramid of counts asks, and what it makes of the answers."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from tests.world import (
 
 pyramid_module = home("Pyramid")
 PYRAMID = home("TreeTuning").PYRAMID
+with_rest_kept = pyramid_module.with_rest_kept
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -101,6 +103,21 @@ def test_cells_that_noise_may_have_filled_leave_their_mass_to_their_siblings():
     assert found[2][:4] == pytest.approx(found[1][0] * shares / shares.sum())
     assert found[2][4:8] == pytest.approx(found[1][1] / 4)
     assert (found[0], found[1].sum(), found[2].sum()) == pytest.approx((100.0, 100.0, 100.0))
+
+
+@every("known, kept", [(5.0, 0.6), (3.5, 0.001)])
+def test_mass_spread_over_cells_stays_if_their_sum_is_known(known, kept):
+    """Sixteen cells: 1000 people in one; of the counts of the others, the sum alone is clear."""
+    tree, codes, rate = full_tree((4, 4)), np.arange(16), 0.5
+    spread = known * math.sqrt(15 * 2.0) / rate
+    counts = np.where(codes == 5, 1000.0, spread / 15)
+    leaves = np.where(codes == 5, 1000.0 - 0.001 * spread, 0.001 * spread / 15)
+    masses = [leaves.sum(keepdims=True), leaves.reshape(4, 4).sum(axis=1), leaves]
+    found = with_rest_kept(tree, masses, [Measurement(np.full(16, 2), codes, counts, rate)])
+    rest = np.delete(found[2], 5)
+    np.testing.assert_allclose(rest, kept * spread / 15)
+    np.testing.assert_allclose(found[1], found[2].reshape(4, 4).sum(axis=1))
+    assert (found[0], found[2].sum()) == pytest.approx((1000.0, 1000.0))
 
 
 def test_every_class_has_splits_of_its_own():

@@ -431,17 +431,19 @@ path, of shape (n_rows, n_features)
         the way leaves neither.
         """
         self._forget()
+        told = None
         try:
+            try:
+                self._finish(facts, result)
+                if facts.domain_guessed:
+                    warn(_GUESSED.format(self.epsilon), stacklevel=3)
+            except PrivacyWarning as error:
+                told = error
             vars(self).update(known)
-            self._finish(facts, result)
-            if facts.domain_guessed:
-                warn(_GUESSED.format(self.epsilon), stacklevel=3)
-        except PrivacyWarning as told:
-            return told
         except BaseException:
             self._forget()
             raise
-        return None
+        return told
 
     def _forget(self):
         """Remove the fitted attributes."""

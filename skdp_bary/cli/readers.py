@@ -413,7 +413,8 @@ class RowFilter:
                     "--where 'date startswith 2026-03'."
                 )
             self._rules.append((name, partial(_meets, starts or sign, value)))
-        self._rules += [(name, partial(_is_none_of, words)) for name, words in filled.items()]
+        for name, words in filled.items():
+            self._rules.append((name, lambda text, none=words: text.strip().lower() not in none))
         self.columns = list(dict.fromkeys(name for name, _ in self._rules))
 
     def mask(self, texts):
@@ -431,10 +432,6 @@ class RowFilter:
 def missing_words(values=()):
     """Return words for a missing value, in lower case, of a column that may hold these values."""
     return _MISSING - {str(value).strip().lower() for value in values}
-
-
-def _is_none_of(words, text):
-    return text.strip().lower() not in words
 
 
 def _meets(sign, value, text):

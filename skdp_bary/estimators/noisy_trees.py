@@ -39,14 +39,11 @@ class HaarMethod:
     def __init__(self, power=None):
         self.power = power
 
-    def level_scales(self, n_features, depth):
-        """Return equal scales, or scales that shrink by ``2**((1 - p/d) / 3)`` a level."""
-        exponent = 0.0 if self.power is None else (1.0 - self.power / n_features) / 3.0
-        return 2.0 ** (-np.arange(depth) * exponent)
-
     def query(self, tree, n_classes, units, total_public):
         """Return the query of this method."""
-        scales = np.asarray(self.level_scales(tree.domain.n_features, tree.depth), dtype=float)
+        # equal scales, or scales that shrink by 2**((1 - p/d) / 3) a level
+        p_by_d = 1.0 if self.power is None else self.power / tree.domain.n_features
+        scales = 2.0 ** (-np.arange(tree.depth) * ((1.0 - p_by_d) / 3.0))
         loss = (1.0 / scales).sum() if tree.depth else 1.0
         total_scale = (1.0 - TREES.total_share) / (TREES.total_share * loss)
         weights = (total_scale, *scales.tolist())

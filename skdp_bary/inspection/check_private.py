@@ -305,8 +305,13 @@ def bounds_advice(name, estimator):
             elif handed is not None and not _same(step.bounds, handed):
                 advice[path] = (
                     f"pass it the output bounds of {type(before).__name__}, {_in_words(handed)}, "
-                    f"not {step.bounds!r}{_for_a_ball(before, step)}"
+                    f"not {step.bounds!r}"
                 )
+                gives_box = isinstance(before, DomainScaler) and before.target != "ball"
+                if gives_box and isinstance(step.bounds, Ball):
+                    advice[path] += (
+                        "; or let DomainScaler(target='ball') output the ball of radius 1 around 0"
+                    )
         before = step
     return advice
 
@@ -362,14 +367,6 @@ def _same(bounds, handed):
         return check_domain(bounds, handed.n_features) == handed
     except (TypeError, ValueError):
         return False
-
-
-def _for_a_ball(before, step):
-    """Alternative if a step needs a ball and gets a box."""
-    wants_ball = isinstance(step.bounds, Ball) and isinstance(before, DomainScaler)
-    if not wants_ball or before.target == "ball":
-        return ""
-    return "; or let DomainScaler(target='ball') output the ball of radius 1 around 0"
 
 
 def _in_words(domain):

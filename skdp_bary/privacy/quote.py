@@ -142,9 +142,11 @@ def find_plans(asked: object, n_features: int | None) -> list[Asked]:
         return [Asked("", None, asked, None)]
     refuse_class(asked, "plan_or_estimator")
     if not (hasattr(asked, "privacy_plan") or parts_of(asked, None) or may_charge(asked)):
+        is_many = isinstance(asked, (list, tuple, dict, set))
+        got = f"a {type(asked).__name__}: quote estimators one by one" if is_many else repr(asked)
         raise TypeError(
             "plan_or_estimator must be a Plan or an estimator with a privacy_plan method or a "
-            f"pipeline of some, got {_shown(asked)}."
+            f"pipeline of some, got {got}."
         )
     n_features = known_width(asked) if n_features is None else n_features
     if n_features is None:
@@ -159,12 +161,6 @@ def find_plans(asked: object, n_features: int | None) -> list[Asked]:
             "for example PrivateKMeans(3)."
         )
     return found
-
-
-def _shown(asked):
-    if isinstance(asked, (list, tuple, dict, set)):
-        return f"a {type(asked).__name__}: quote estimators one by one"
-    return repr(asked)
 
 
 def known_width(estimator: object) -> int | None:

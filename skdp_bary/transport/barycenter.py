@@ -114,7 +114,9 @@ def free_support_barycenter(
     with threads(n_jobs, len(arguments.measures)) as run:
         prepared = run(Prepared.of, [(each, arguments.frame) for each in arguments.measures])
         clouds = [each.cloud for each in prepared]
-        if is_small(arguments):
+        n_points = sum(len(measure.support) for measure in arguments.measures)
+        few = n_points * len(arguments.target) <= _LARGEST
+        if few and arguments.p == 2 and arguments.init is None:  # where exact plans are faster
             starts = arguments.starts(prepared, MORE_STARTS * n_init, random_state)
             descents = [_descend(arguments, clouds, start, callback) for start in starts]
             best = min(descents, key=lambda iterate: iterate.cost)
@@ -303,13 +305,6 @@ MORE_STARTS = 3  # than on smoothed plans: as good in the mean, over 120 problem
 _LARGEST = 1500  # points times atoms, all measures together
 _ROUNDS = 60
 _GAIN = 1e-7  # relative; a round that gains less is the last
-
-
-def is_small(arguments):
-    """Whether exact plans are the faster way to a barycenter without given atoms."""
-    n_points = sum(len(measure.support) for measure in arguments.measures)
-    few = n_points * len(arguments.target) <= _LARGEST
-    return few and arguments.p == 2 and arguments.init is None
 
 
 def _descend(arguments, clouds, iterate, callback):

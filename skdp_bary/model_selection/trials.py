@@ -181,6 +181,12 @@ class Trial:
                 "charged."
             )
 
+    def check_score(self, plan):
+        """Raise unless the steps of a plan cost at most what a trial may spend on its score."""
+        mechanism = self.score_mechanism
+        if not _within(plan, self.score_epsilon, mechanism.mu if mechanism.is_gaussian else 0.0):
+            raise ValueError("The plan that scores trials costs more than they have for it.")
+
 
 def _within(plan, epsilon, mu):
     """Whether a plan has one kind of noise, and costs at most mu, or epsilon where mu is 0."""
@@ -316,10 +322,7 @@ class TransportScore:
         """Raise, before the charge, what would make scoring fail."""
         judge = self._judge(payer, trial, 0)
         plan = judge.privacy_plan(rows.n_features)
-        mechanism = trial.score_mechanism
-        mu = mechanism.mu if mechanism.is_gaussian else 0.0
-        if not _within(plan, trial.score_epsilon, mu):
-            raise ValueError("The plan that scores trials costs more than they have for it.")
+        trial.check_score(plan)
         judge._rehearse(plan, judge._public_facts(plan, rows))
 
     def score(self, fitted, trial, noise, rows, given):

@@ -403,7 +403,11 @@ def parts_of(estimator, width):
     if branches is not None:
         taken = [_columns_of(columns, width) for _, _, columns in branches]
         if hasattr(estimator, "remainder"):
-            taken[-1] = _others(taken[:-1], width)
+            others, taken[-1] = taken[:-1], None
+            if width is not None and None not in others:
+                names = set(itertools.chain(*others))
+                if len({isinstance(name, str) for name in names}) < 2:
+                    taken[-1] = range(width - len(names))
         return [
             (name, step, None if columns is None else len(columns))
             for (name, step, _), columns in zip(branches, taken, strict=True)
@@ -429,14 +433,6 @@ def _columns_of(columns, width):
     if all(is_integer(each) for each in columns):
         return [each % width if width else each for each in columns]
     return None
-
-
-def _others(taken, width):
-    """Return the columns that are left, or None where some cannot be seen."""
-    if width is None or None in taken:
-        return None
-    names = set(itertools.chain(*taken))
-    return range(width - len(names)) if len({isinstance(n, str) for n in names}) < 2 else None
 
 
 def may_charge(estimator):

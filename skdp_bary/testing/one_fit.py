@@ -179,11 +179,14 @@ def check_one_fit(estimator):
         f"The field Released names {sorted(named - attributes)} that no fit sets, and leaves out "
         f"{sorted(attributes - named)}.",
     )
-    # what is named next to parameter="value", up to the next comma, is for that value alone
+    # what is named next to parameter="value" or !="value", up to a comma, is for those values alone
     text = ",".join(
         part
         for part in section.get("Mechanism", "").split(",")
-        if all(getattr(estimator, name, None) == value for name, value in _SETTING.findall(part))
+        if all(
+            (getattr(estimator, name, None) == value) != bool(unlike)
+            for name, unlike, value in _SETTING.findall(part)
+        )
     )
     named = {word for word in _WORD.findall(text) if word[0].isupper() and not word.istitle()}
     require(

@@ -2,12 +2,11 @@
 
 A group is 2, 5 or 9 % of the rows: on one value, in a blob or spread evenly. Its region is made of
 the cells of one level, of at most an eighth of a side, that hold rows of it (spread evenly: all
-cells) and no others. ``s``,
-the standard deviation of the least-squares estimate of the mass there from all counts of the fit,
-is that of the level with most rows a deviation. Printed are, by rows over ``s``, the share of fits
-that have less than half of the rows there; in brackets the share of which the estimate itself has
-less: noise took them away. A breach is an estimate of ``KNOWN`` deviations or more, on any level,
-less than half of which the release has there.
+cells) and no others. ``s``, the standard deviation of the least-squares estimate of the mass there
+from all counts of the fit, is that of the level with most rows a deviation. Printed are, by rows
+over ``s``, the share of fits that have less than half of the rows there; in brackets the share of
+which the estimate itself has less: noise took them away. A breach is an estimate of ``KNOWN``
+deviations or more, on any level, less than half of which the release has there.
 
 ``python -m benchmarks.measure.kept [--fits 300] [--family measure heatmap] [--first 0]``
 """

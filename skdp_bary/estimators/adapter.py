@@ -54,8 +54,8 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     Parameters
     ----------
     estimator : estimator or callable, default=None
-        Features: ``transform`` or ``predict_proba`` of an estimator, fitted on the source if it is
-        not yet, or a function. None: scaled rows.
+        Features: ``transform`` or ``predict_proba`` of an estimator, fitted on the source if not
+        yet fitted, or a function. None: scaled rows.
 
     row_map : callable, default=None
         ``row_map(rows)`` normalizes each row by itself, at no privacy cost.
@@ -74,8 +74,8 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
         Hidden units.
 
     align : float, default=1.0
-        Pull of predicted classes to their shares in the source. Lower it, down to 0, if private
-        shares may differ.
+        Pull of predicted classes to their shares in the source. Lower it if private shares may
+        differ.
 
     max_iter : int, default=None
         Passes over the data. None: 150.
@@ -96,13 +96,13 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
 
     n_hint : int, default=None
         Public number of private people, which divides sums. None takes a noisy count under
-        "add_remove"; other relations make it public.
+        "add_remove".
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".
 
     accountant : BudgetAccountant, default=None
-        Budget shared by several fits. None bounds each fit alone.
+        Budget shared by several fits. None limits each fit separately.
 
     random_state : int or RandomState, default=None
         None, except in tests: other values make releases reproducible and not private.
@@ -113,12 +113,12 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
     Attributes
     ----------
     model_ : RowClassifier
-        Adapted classifier, with ``predict``, ``predict_proba`` and ``score``.
+        Adapted classifier.
     source_model_ : RowClassifier
         Source classifier.
     source_score_ : float
-        Accuracy of the source model on views (rows, without `views`) of held-out source rows. Below
-        0.9 a fit warns.
+        Accuracy of the source model on held-out source views (rows, without `views`). Below 0.9 a
+        fit warns.
     target_frequencies_ : ndarray of shape (n_classes,) or None
         Noisy shares of predicted classes.
     classes_ : ndarray of shape (n_classes,)

@@ -59,7 +59,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         Neighboring relation. None takes the accountant's, by default "add_remove".
 
     accountant : BudgetAccountant, default=None
-        Budget shared by several fits. None bounds each fit alone.
+        Budget shared by several fits. None limits each fit separately.
 
     random_state : int or RandomState, default=None
         None, except in tests: other values make releases reproducible and not private.

@@ -106,8 +106,8 @@ class PrivateKMeans(
 ):
     """Private k-means clustering, with the interface of scikit-learn's KMeans.
 
-    Centers follow from noisy counts of cells, finer where people were counted. With more than three
-    features cells are in a released subspace, and clipped means of clusters follow
+    Centers come from noisy counts in cells; cells are finer where people were counted. With more
+    than three features, the cells are in a released subspace, and clipped cluster means come next
     (:doc:`/explanation/kmeans`).
 
     Parameters
@@ -119,33 +119,33 @@ class PrivateKMeans(
         "grid" finds centers on noisy counts; public centers are refined by noisy iterations.
 
     n_init : int, default=10
-        Starts on the noisy counts, at no privacy cost. One feature needs none.
+        Number of starts on the noisy counts, at no privacy cost.
 
     max_iter : "auto" or int, default="auto"
-        Private iterations of Lloyd's algorithm, which share the budget. Must be "auto" with at most
-        three features, where four passes over finer cells replace them.
+        Private iterations of Lloyd's algorithm, which share the budget. With "grid" and at most
+        three features it must be "auto": four passes over finer cells replace them.
 
     n_hint : int, default=None
-        Public estimate of the number of people, for resolutions and shares, and with more than
-        three features for a first mean if noise dominates. None takes a noisy count under
-        "add_remove"; other relations make it public.
+        Public estimate of the number of people. Sets resolutions and budget shares and, with more
+        than three features, a first mean if noise dominates. None takes a noisy count under
+        "add_remove"; under other relations the number is public.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
 
     delta : float, default=0.0
         Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
-        as good as any with up to three features; otherwise it is Gaussian.
+        as good as any with up to three features; others mean Gaussian noise.
 
     bounds : (low, high), Box, Ball or Mask, default=None
-        Public domain, to which rows are clipped. None estimates a box, or a ball with more than
-        three features, with 20% of the budget.
+        Public domain, to which rows are clipped. None spends 20% of the budget to estimate a box,
+        or, with more than three features, a ball.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".
 
     accountant : BudgetAccountant, default=None
-        Budget shared by several fits. None bounds each fit alone.
+        Budget shared by several fits. None limits each fit separately.
 
     random_state : int or RandomState, default=None
         None, except in tests: other values make releases reproducible and not private.
@@ -158,16 +158,16 @@ class PrivateKMeans(
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers, inside the domain.
     cluster_weights_ : ndarray of shape (n_clusters,)
-        Noisy number of people per cluster, non-negative.
+        Noisy, non-negative numbers of people.
     center_stderr_ : ndarray of shape (n_clusters,)
         Standard deviation of the noise per coordinate of a center in the last iteration, before
         shrinkage; at most half the widest side of the domain.
     n_iter_ : int
         Private iterations or passes; public.
     coarse_ : DiscreteMeasure
-        Weighted points from an earlier release, for ``choose_n_clusters``.
+        Weighted points of an earlier step, for ``choose_n_clusters``.
     coarse_noise_ : tuple of float
-        Standard deviation of the mass of a point of `coarse_`, as a share of all mass, and
+        Noise of the mass of a point of `coarse_` (standard deviation, share of all mass), and
         estimated mean squared distance of a row from its point.
     domain_ : Box, Ball or Mask
         Public or estimated domain.
@@ -199,7 +199,7 @@ class PrivateKMeans(
 
     Notes
     -----
-    There is no ``labels_`` and no ``inertia_``: both are exact functions of private rows.
+    ``labels_`` and ``inertia_`` are missing: both are exact functions of rows.
 
     Examples
     --------

@@ -85,7 +85,7 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Neighboring relation. None takes the accountant's, by default "add_remove".
 
     accountant : BudgetAccountant, default=None
-        Budget shared by several fits. None bounds each fit alone.
+        Budget shared by several fits. None limits each fit separately.
 
     random_state : int or RandomState, default=None
         None, except in tests: other values make releases reproducible and not private.

@@ -57,29 +57,29 @@ _LABEL = (
 class PrivateTable(TableViews, BasePrivateEstimator):
     """Synthetic tables: numbers, categories, dates and missing values, from two private releases.
 
-    A public schema divides columns into cells. Histograms of columns and pairs are released, in
-    every class of a label if named. A mixture of components with independent columns, fitted to
+    A public schema divides columns into cells. Histograms of columns and pairs are released, per
+    class of ``label`` if given. A mixture of components with independent columns, fitted to
     them, gives any number of synthetic rows at no further privacy cost (:doc:`/explanation/table`).
 
     Parameters
     ----------
     schema : Schema
-        Public values of each column. A kind of :mod:`skdp_bary.schema` is for all columns.
+        Public values of each column. One kind of :mod:`skdp_bary.schema` applies to all.
 
     label : str or int, default=None
-        Name or place of a flag, category or ordinal to be predicted. Everything is measured in each
-        of its classes. Its values are as private as others.
+        Name or position of the Boolean, category or ordinal column to predict. Everything is
+        measured in each of its classes. Its values are as private as others.
 
     rules : sequence of rules, default=()
-        Public facts that synthetic rows keep: :class:`~skdp_bary.schema.Derived` and
-        :class:`~skdp_bary.schema.Key` columns, which are not measured,
-        :class:`~skdp_bary.schema.InOrder` and :class:`~skdp_bary.schema.Shares`.
+        Public facts that synthetic rows keep: :class:`~skdp_bary.schema.InOrder`,
+        :class:`~skdp_bary.schema.Shares`, and :class:`~skdp_bary.schema.Derived` and
+        :class:`~skdp_bary.schema.Key` columns, which are not measured.
 
     n_components : int, default=300
         Components of the mixture.
 
     max_iter : int, default=500
-        Steps of its fit, which cost only time.
+        Steps of the mixture's fit, which cost only time.
 
     epsilon : float, default=1.0
         Privacy loss of one fit.
@@ -96,7 +96,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         default "add_remove".
 
     accountant : BudgetAccountant, default=None
-        Budget shared by several fits. None bounds each fit alone.
+        Budget shared by several fits. None limits each fit separately.
 
     random_state : int or RandomState, default=None
         None, except in tests: other values make releases reproducible and not private.
@@ -109,9 +109,9 @@ class PrivateTable(TableViews, BasePrivateEstimator):
     mixture_ : TableMixture
         Components of the mixture.
     total_ : float
-        Noisy number of rows, or of people; where that is mostly noise, a public floor.
+        Noisy number of people (rows without ``groups``), or a public floor if that is mostly noise.
     pairs_ : list of tuple
-        Pairs of columns that were measured, by name or place.
+        Pairs of columns that were measured, by name or position.
     schema_ : Schema
         The schema.
     domain_ : Box or None
@@ -136,7 +136,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         histograms by at most d + 1 in L1 and ``sqrt(d + 1)`` in L2, the tables by p and
         ``sqrt(p)``; replacing a person by twice that in L1 and ``sqrt(2)`` times that in L2. Where
         pairs are chosen first, the distance of each table from an expected one moves by at most 1,
-        or 2.
+        or 2 for a replacement.
     Budget
         The steps of a fit share (epsilon, delta).
     Released

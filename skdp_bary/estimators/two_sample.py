@@ -90,7 +90,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         "replace_one" the sizes of cohorts are public.
 
     accountant : BudgetAccountant, default=None
-        Budget shared by several fits. None bounds each fit alone.
+        Budget shared by several fits. None limits each fit separately.
 
     random_state : int or RandomState, default=None
         None, except in tests: other values make releases reproducible and not private.

@@ -403,7 +403,7 @@ class SubsampledBarycenter(PrivateWassersteinBarycenter):
         Neighboring relation. None takes the accountant's, by default "add_remove".
 
     accountant : BudgetAccountant, default=None
-        Budget shared by several fits. None bounds each fit alone.
+        Budget shared by several fits. None limits each fit separately.
 
     random_state : int or RandomState, default=None
         None draws noise and batch from the operating system. Anything else makes them

@@ -351,7 +351,7 @@ def _kept_in_words(table, names):
     of_class, of_value, of_bin, of_tail = _least_rows(table, n_columns, table.epsilon)
     said = [f"values below {of_value:.0f} rows share a bin"]
     if label is not None:
-        said.insert(0, f"classes below {of_class:.0f} rows are drawn as about that many")
+        said.insert(0, f"classes below {of_class:.0f} rows get about that many drawn rows")
     cells = table._method_setting(n_columns).columns
     lines = [n for n, c in zip(names, cells, strict=True) if not isinstance(c, ListCells)]
     if lines and rows < _WANTED_BINS * of_bin:

@@ -280,6 +280,11 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         std : float
             Only with ``return_std=True``.
         """
+        if not isinstance(other, DPSlicedWasserstein):
+            raise TypeError(
+                f"other must be a fitted DPSlicedWasserstein, got {other!r}. For two classes of "
+                "one fit call sliced.distance_between(sliced, label='a', other_label='b')."
+            )
         check_is_fitted(other)
         ours, theirs = self._release(label), other._release(other_label, "other_label")
         distance, std = _root(*ours.cost_between(theirs, self.p), self.p)

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from ..desk.tape import AllAnswered, Tape, use_tape
 from ..exceptions import Estimator, PrivacyWarning, Rows, exact
+from ..model_selection.search import PrivateSearchCV
 from ..privacy.mechanisms import Sensitivity
 from ..privacy.noise import public_generator
 from ..transformers.step_rules import library_of
@@ -117,9 +118,9 @@ def replay_sensitivity(
     Parameters
     ----------
     estimator : estimator
-        A private estimator of this package or built on it, or a Pipeline that ends in one. It is
-        not changed and its budget is not touched: the clones pay from budgets of their own under
-        the same neighboring relation.
+        A private estimator of this package or built on it, not a search, or a Pipeline that ends in
+        one. It is not changed and its budget is not touched: the clones pay from budgets of their
+        own under the same neighboring relation.
     X, neighbor : array-like, dataframe or chunks
         Two datasets that are neighbors under that relation; the function cannot know whether they
         are. The rows that both have must come in the same order, by which releases about single
@@ -157,6 +158,12 @@ optional
     >>> round(report.tightness, 6)
     1.0
     """
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    if isinstance(last, PrivateSearchCV):  # two of them try different candidates
+        raise TypeError(
+            "estimator must make one fit, got a PrivateSearchCV, which makes a random number. Pass "
+            "the estimator that it searches, search.estimator."
+        )
     first = {"X": X, "y": y, "groups": groups, "sample_weight": sample_weight}
     second = {
         "X": neighbor,

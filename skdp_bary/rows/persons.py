@@ -46,9 +46,10 @@ MIXED_IDS = (
     "groups must hold integers in all rows and chunks, or text in all, got both. Write all as "
     "text, for example list(map(str, groups)), the same text for the same person."
 )
-_OTHER_IDS = (
-    "Write ids of other kinds, such as times, as text, for example list(map(str, groups)); ids "
-    "above 2**53 run together as floats."
+_OTHER_IDS = "Write ids of other kinds, such as times, as text, for example list(map(str, groups))."
+_FLOAT_IDS = (  # as text, all missing ones would be one person
+    "pandas makes floats of integers where some are missing, and above 2**53 they run together. "
+    "Leave out rows without an ID, then write groups.astype('int64')."
 )
 ROW_UNITS = (1, WEIGHT_UNITS, WEIGHT_UNITS >> 3, WEIGHT_UNITS >> 6)  # of persons with one row each
 
@@ -180,7 +181,9 @@ def plain_ids(groups, n_rows):
     if isinstance(dtype, np.dtype) and dtype.kind in "biuU":
         return column(groups, "groups", n_rows)
     if isinstance(dtype, np.dtype) and dtype.kind not in "OT":
-        raise ValueError(f"{IDS}, got dtype {dtype}. {_OTHER_IDS}")
+        raise ValueError(
+            f"{IDS}, got dtype {dtype}. {_FLOAT_IDS if dtype.kind == 'f' else _OTHER_IDS}"
+        )
     ids = column(as_objects(groups), "groups", n_rows)
     if not isinstance(groups, (list, tuple)):
         head = groups.slice(0, 0) if hasattr(groups, "slice") else groups  # of Arrow and polars

@@ -530,7 +530,7 @@ def read_yaml(text: str) -> Any:
         loader.dispose()
     raise ValueError(
         f"The schema must be plain YAML, without tags of programs, got: {found}. "
-        "Schema.template(frame) writes one to fill in."
+        "Quote values with signs, such as '>50K'. Schema.template(frame) writes one to fill in."
     )
 
 

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from skdp_bary import BudgetAccountant, DomainScaler, PrivateKMeans, PrivateMeasure
 from skdp_bary.base import CellTree, Sensitivity
 from skdp_bary.inspection import replay_sensitivity
+from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
 from tests.world import LevelCounts, record_fit, replay_after
 
@@ -117,6 +118,13 @@ def test_a_fit_that_fails_on_one_of_two_neighbors_is_a_violation():
     report = replay_sensitivity(measure(), X, np.r_[X, [[np.nan, 0.0]]])
     assert not report.holds
     assert "failed: ValueError: Input X contains NaN" in report.violations[0]
+
+
+def test_a_search_is_refused_since_two_of_them_try_other_candidates():
+    search = PrivateSearchCV(measure(), {"depth": [2, 3]})
+    for refused in (search, make_pipeline(DomainScaler((0, 1)), search)):
+        with pytest.raises(TypeError, match="estimator must .*search.estimator"):
+            replay_sensitivity(refused, X, X)
 
 
 def test_a_fit_that_fails_on_the_first_data_raises():

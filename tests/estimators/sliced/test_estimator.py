@@ -55,6 +55,8 @@ def test_distances_between_classes_and_fits(groups, fitted):
     assert alone.distance_between(fitted, other_label="a") == pytest.approx(expected, rel=0.05)
     with pytest.raises(ValueError, match="^other_label must be one of .* For example other_label="):
         alone.distance_between(fitted)
+    with pytest.raises(TypeError, match="other must .*other_label='b'"):
+        fitted.distance_between("a", label="b")
     copy = pickle.loads(pickle.dumps(fitted))
     for same in (fitted, copy):
         with pytest.raises(ValueError, match="two distributions"):

@@ -35,7 +35,14 @@ from .facts import class_shares, named_or_found_classes, number_of_classes
 from .generator_mixture import full_shape
 from .generator_queries import GeneratorSetting, questions, shares
 from .noisy_means import positive_part
-from .notices import as_dataframe, cheapest, check_samples, projections, rounded_up
+from .notices import (
+    as_dataframe,
+    cheapest,
+    check_samples,
+    projections,
+    rounded_up,
+    warn_of_border,
+)
 
 # PrivateGenerator: synthetic rows of every class from one private release.
 
@@ -337,6 +344,8 @@ class PrivateGenerator(BasePrivateEstimator):
         self.means_ = self._mixture.means
         self.weights_ = self._mixture.weights * prior[:, None]
         self.n_components_ = self._mixture.weights.shape[1]
+        points = self.means_.reshape(-1, facts.n_features)
+        warn_of_border(points, self.weights_.ravel(), facts, self.epsilon, self.bounds)
 
     def _prior(self, n_classes, released=None):
         """Return the public frequencies of the classes, or where none are given those released."""

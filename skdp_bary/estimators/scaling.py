@@ -18,9 +18,12 @@ from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.spending import SharedBudget
 from ..queries.classes import ColumnHistograms
 from ..queries.maps import InCells, about_clipped_rows
+from ..rows.opening import warn
 from ..values import rows_of_width
 from .base import BasePrivateEstimator
 from .notices import more_of
+
+_THIN = 0.01  # of a side: a whole column this near to its high end was clipped to it
 
 
 class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateEstimator):
@@ -198,6 +201,15 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
         reach = np.full(facts.n_features, float(self.clip))
         self.output_bounds_ = Box(-reach, reach)
         self._warn_of_noise(facts.n_features, min(facts.size or np.inf, self.total_))
+        # many zeros are usual at a low end, but not a whole column at a high one
+        layer = _THIN * (facts.domain.high - facts.domain.low)
+        above = (facts.domain.high - self.mean_ < layer) & (self.scale_ < layer)
+        if self.bounds is not None and above.any():
+            warn(
+                f"Nearly all rows lie at the high end of feature {int(np.argmax(above))}. Rows "
+                "outside bounds are clipped to them: check the units and the order of the columns.",
+                stacklevel=4,
+            )
 
     def _noise_of(self, n_features, persons):
         plan = self.privacy_plan(n_features)

@@ -9,8 +9,10 @@ from skdp_bary import (
     BudgetAccountant,
     DPSlicedWasserstein,
     PrivateEMDHeatmap,
+    PrivateGenerator,
     PrivateKMeans,
     PrivateMeasure,
+    PrivateStandardScaler,
     PrivateTable,
     PrivateWassersteinBarycenter,
 )
@@ -27,7 +29,9 @@ CLIPPING = [
     PrivateMeasure(bounds=(0, 1), n_hint=N),
     PrivateKMeans(3, bounds=(0, 1), n_init=1, n_hint=N),
     PrivateWassersteinBarycenter(3, bounds=(0, 1), n_init=1, n_hint=N),
+    PrivateGenerator(bounds=(0, 1), n_hint=N),
 ]
+SCALER = PrivateStandardScaler(bounds=(0, 1), n_hint=N)
 NAMES = {"ids": lambda estimator: type(estimator).__name__}
 
 
@@ -47,7 +51,13 @@ def test_rows_that_all_lie_at_one_face_are_told(estimator):
     assert "at the low end of feature 1" in text
 
 
-@pytest.mark.parametrize("estimator", CLIPPING, **NAMES)
+def test_a_scaler_tells_of_the_high_end_alone():
+    (text,) = said(SCALER, DEGREES)
+    assert "at the high end of feature 0" in text
+    assert said(SCALER, FITTING * [1.0, 1e-3]) == []  # wide bounds cost it little
+
+
+@pytest.mark.parametrize("estimator", [*CLIPPING, SCALER], **NAMES)
 @pytest.mark.parametrize(
     "X",
     [FITTING, RNG.random((N, 2)), RNG.integers(2, size=(N, 2)).astype(float), FITTING * 0.3],

@@ -14,7 +14,7 @@ from ..queries.networks import ClippedGradients, HeadFrame, HeadPoint, Predicted
 from ..queries.sizes import Moments, symmetric
 from .adapter_source import MOMENTUM, TUNED, Head, cosine
 from .noisy_means import shrink_rows, softmax
-from .notices import more_of
+from .notices import more_of, noise_of_last
 
 # Noise from where on adapted models were no better than those of the source, on mixtures of three
 # classes in 2 to 30 features: of a mean over the clipping length, of a covariance over a variance,
@@ -61,10 +61,7 @@ class MeanShift:
         sums = noise_of_moments(plan, n_features, "none", TUNED.shift_shares)[1]
         hidden = math.sqrt(n_features) * sums / persons
         text = f"Noise hides moves of rows by less than {hidden:.2g} of their clipping length"
-        if hidden <= _HIDDEN_MOVE:
-            return f"{text}.", False
-        more = more_of(estimator, persons, hidden / _HIDDEN_MOVE)
-        return f"{text}; above {_HIDDEN_MOVE:g} adapting can harm. {more}.", True
+        return _judged(text, hidden, _HIDDEN_MOVE, estimator, persons)
 
     def questions(self, estimator, source, facts):
         """Ask for the sum of the features, and shift all of them: other offsets of the head do."""
@@ -124,13 +121,19 @@ def moments_query(radius, axes, facts, second, weights):
     return Moments(origin, radius, None, second, weights, *kind)
 
 
+def _judged(text, noise, most, estimator, persons):
+    """Return a text about noise with what helps against it, and whether it is too much."""
+    if noise <= most:
+        return f"{text}.", False
+    more = more_of(estimator, persons, noise / most)
+    return f"{text}; above {most:g} adapting can harm. {more}.", True
+
+
 def noise_of_moments(plan, n_features, second, weights):
     """Return the noise of sums and second moments of people, relative to the clipping length."""
     facts = SimpleNamespace(units=1, total_public=plan.relation != ADD_REMOVE)
     query = moments_query(1.0, np.eye(n_features), facts, second, weights)
-    mechanism = plan.steps[-1].mechanism
-    scales = mechanism.scales(query.sensitivity(plan.relation), query.weights())
-    sds = map(mechanism.standard_deviation, scales)
+    sds = noise_of_last(query, plan)
     return [sd * query.step**power for sd, power in zip(sds, (0, 1, 2, 2), strict=False)]
 
 
@@ -156,10 +159,7 @@ class MomentsMethod:
         width = min(n_features, TUNED.leading_axes)
         noise = noise_of_moments(plan, width, "pooled", _moment_weights())[3] * width / persons
         text = f"A covariance has noise of {noise:.2g} of a variance"
-        if noise <= _NOISY_COVARIANCE:
-            return f"{text}.", False
-        more = more_of(estimator, persons, noise / _NOISY_COVARIANCE)
-        return f"{text}; above {_NOISY_COVARIANCE:g} adapting can harm. {more}.", True
+        return _judged(text, noise, _NOISY_COVARIANCE, estimator, persons)
 
     def questions(self, estimator, source, facts):
         """Ask for the moments, move every source table by the map to them, and refit."""

@@ -24,7 +24,7 @@ from ..values import read_points, read_rows
 from .base import BasePrivateEstimator
 from .comparison import TUNED, SampleComparison, compare_distances
 from .noisy_means import positive_part
-from .notices import rounded_up
+from .notices import noise_of_last, rounded_up
 
 # PrivateDriftSketch: a release that can be compared with others at any later time.
 
@@ -134,9 +134,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
     def _noise_of(self, n_features, persons):
         plan, any_box = self.privacy_plan(n_features), check_domain((-1.0, 1.0), n_features)
         moments = _question(any_box, 1, plan.relation != ADD_REMOVE).query
-        mechanism = plan.steps[-1].mechanism
-        scales = mechanism.scales(moments.sensitivity(plan.relation), moments.weights())
-        noise = mechanism.standard_deviation(scales[1]) * moments.step / persons
+        noise = noise_of_last(moments, plan)[1] * moments.step / persons
         text = (
             f"A mean of waves gets noise of standard deviation about {noise:.2g}; above "
             f"{_NOISY_MEAN:g} hardly any difference is told."

@@ -207,8 +207,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
         return GeneratorSetting(n_features, 1, None, 0.0, 1, covariance_type="tied")
 
     def _noise_of(self, n_features, persons):
-        plan = self.privacy_plan(n_features)
-        share = noise_edge(plan.steps[-1].mechanism, plan.relation, n_features) / persons
+        share = noise_edge(self.privacy_plan(n_features), n_features) / persons
         text = (
             f"Axes that hold less than {share:.2g} of the variance are random directions, and "
             "more with bounds wider than the rows."

@@ -29,6 +29,7 @@ from .noisy_means import (
     unlengthened,
     weighted_kmeans,
 )
+from .notices import noise_of_last
 
 _DRAWN = 4000  # points of a Gaussian on which the first cells are found: time
 
@@ -209,17 +210,15 @@ def _scatter_query(tied, means, reach, kind):
     return Moments(means, reach, None, "pooled", noise, *kind)
 
 
-def noise_edge(mechanism, relation, n_features):
+def noise_edge(plan, n_features):
     """Return the largest eigenvalue of the noise of a tied scatter of one person, by public facts.
 
     It is relative to the variance of the rows, for a clipping length that noise does not lengthen.
     """
     reach = TUNED.scatter_reach * _wider(n_features)
-    kind = 1, relation != ADD_REMOVE
+    kind = 1, plan.relation != ADD_REMOVE
     query = _scatter_query(True, np.zeros((1, n_features)), reach, kind)
-    scales = mechanism.scales(query.sensitivity(relation), query.weights())
-    noise_sd = mechanism.standard_deviation(scales[3]) * query.step**2
-    return largest_of_noise(noise_sd, n_features)
+    return largest_of_noise(noise_of_last(query, plan)[3] * query.step**2, n_features)
 
 
 def leading_axes(covariance, domain):

@@ -330,6 +330,11 @@ def warn_of_few_cells(fit, facts, epsilon):
         )
 
 
+CHECK_UNITS = (
+    "Rows outside bounds are clipped to them: check the units and the order of the columns."
+)
+
+
 def warn_of_border(points, weights, facts, epsilon, bounds):
     """Warn when nearly all mass of a release lies in a thin layer at one face of the given box.
 
@@ -358,9 +363,8 @@ def warn_of_border(points, weights, facts, epsilon, bounds):
         feature = int(np.argmax(shares))
         if shares[feature] > _MOST:
             warn(
-                f"Nearly all of the release lies at the {name} end of feature {feature}. Rows "
-                "outside bounds are clipped to them: check the units and the order of the "
-                "columns. If they are right, pass narrower bounds.",
+                f"Nearly all of the release lies at the {name} end of feature {feature}. "
+                f"{CHECK_UNITS} If they are right, pass narrower bounds.",
                 stacklevel=5,
             )
             return
@@ -387,6 +391,19 @@ def cheapest(remedies, good, rows):
         if good(level):
             return f"The cheapest fix is {words}, which reaches {level:.2g}."
     return f"The cheapest fix is {rows}; no change of parameters is enough."
+
+
+def noise_of_last(query, plan):
+    """Return the standard deviations of the blocks of a query that the last step of a plan asks.
+
+    Parameters
+    ----------
+    query : Query
+    plan : Plan
+    """
+    mechanism = plan.steps[-1].mechanism
+    scales = mechanism.scales(query.sensitivity(plan.relation), query.weights())
+    return [mechanism.standard_deviation(scale) for scale in scales]
 
 
 def more_of(setting, persons, factor):

@@ -21,7 +21,7 @@ from ..queries.maps import InCells, about_clipped_rows
 from ..rows.opening import warn
 from ..values import rows_of_width
 from .base import BasePrivateEstimator
-from .notices import more_of
+from .notices import CHECK_UNITS, more_of, noise_of_last
 
 _THIN = 0.01  # of a side: a whole column this near to its high end was clipped to it
 
@@ -206,22 +206,21 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
         above = (facts.domain.high - self.mean_ < layer) & (self.scale_ < layer)
         if self.bounds is not None and above.any():
             warn(
-                f"Nearly all rows lie at the high end of feature {int(np.argmax(above))}. Rows "
-                "outside bounds are clipped to them: check the units and the order of the columns.",
+                f"Nearly all rows lie at the high end of feature {int(np.argmax(above))}. "
+                f"{CHECK_UNITS}",
                 stacklevel=4,
             )
 
     def _noise_of(self, n_features, persons):
         plan = self.privacy_plan(n_features)
-        relation, mechanism = plan.relation, plan.steps[-1].mechanism
-        query = ColumnHistograms((1,) * n_features, mass_public=relation != ADD_REMOVE)
-        scales = mechanism.scales(query.sensitivity(relation), query.weights())
-        noise, most = mechanism.standard_deviation(scales[1]) / persons, TUNED.noisy
+        query = ColumnHistograms((1,) * n_features, mass_public=plan.relation != ADD_REMOVE)
+        noise, most = noise_of_last(query, plan)[1] / persons, TUNED.noisy
         text = f"Noise of a histogram cell is {noise:.2g} of all people. "
         if noise <= most:
             return f"{text}Up to {most:g}, scales are mostly signal.", False
         factor = noise / most
-        fewer = int((n_features + 1) / factor ** (2 if mechanism.is_gaussian else 1)) - 1
+        power = 2 if plan.steps[-1].mechanism.is_gaussian else 1
+        fewer = int((n_features + 1) / factor**power) - 1
         columns = f", or at most {fewer} features" if fewer > 1 else ""
         return (
             f"{text}Above {most:g} centers and scales are mostly noise, and so is what follows "

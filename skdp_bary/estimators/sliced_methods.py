@@ -25,6 +25,7 @@ from .comparison import (
     size_shares,
 )
 from .facts import number_of_classes
+from .notices import noise_of_last
 
 
 class SlicedMethod:
@@ -43,16 +44,6 @@ class SlicedMethod:
         public, given or estimated.
         """
         require_sizes(estimator, facts)
-
-
-def _standard_deviation(query, plan):
-    """Return the standard deviation of the noise of a question's last block, of one unit a person.
-
-    It is that of the last step of a plan.
-    """
-    mechanism = plan.steps[-1].mechanism
-    scales = mechanism.scales(query.sensitivity(plan.relation), query.weights())
-    return mechanism.standard_deviation(scales[-1])
 
 
 class SlicedRelease:
@@ -105,7 +96,7 @@ class SketchMethod(SlicedMethod):
         classes = number_of_classes(estimator.classes)
         query = ProjectedQuantiles(lattice, None, classes, n_quantiles=blocks)
         # a distance is a root of a mean over all quantiles, in which their noise averages out
-        noise = _standard_deviation(query, plan) * lattice.step / persons
+        noise = noise_of_last(query, plan)[-1] * lattice.step / persons
         return (
             f"A quantile gets noise of standard deviation about {noise:.2g}, a distance well above "
             f"that about {noise / math.sqrt(math.prod(query.shape)):.2g}."
@@ -282,7 +273,7 @@ class ScalarMethod(SlicedMethod):
         """Say it of the one number."""
         classes, lattice = number_of_classes(estimator.classes), estimator._lattice(domain)
         query = self._query(estimator, lattice, None, classes, 1)
-        noise = query.cost(_standard_deviation(query, plan), persons)
+        noise = query.cost(noise_of_last(query, plan)[-1], persons)
         power = "squared distance" if estimator.p == 2 else "distance"
         return f"The {power} gets noise of standard deviation about {noise:.2g}."
 

@@ -210,22 +210,16 @@ def chains_to_come():
         elif method == "_fit" and isinstance(frame.f_locals.get("self"), Pipeline):
             steps = frame.f_locals["self"].steps[frame.f_locals["step_idx"] :]
             chains.append(([step for _, step in steps], frame.f_locals["X"]))
-        elif method == "_parallel_func" or method == "_call_func_on_transformers":
-            beside = list(_branches_of_frame(frame.f_locals))
+        elif method in ("_parallel_func", "_call_func_on_transformers"):
+            held = frame.f_locals  # in the jobs of columns, the copies that are fitted
+            if "jobs" in held:
+                beside = [(job["transformer"], job["X"]) for _, _, job in held["jobs"]]
+            else:
+                beside = [(step, held["X"]) for _, step, _ in held["transformers"]]
             steps = [step for step, _ in beside]
             place = next((i for i, step in enumerate(steps) if step is running), len(steps))
             chains += [([None, step], rows) for step, rows in beside[place + 1 :]]
     return chains
-
-
-def _branches_of_frame(held):
-    """Yield the steps that a union or a column transformer fits, in order, and their rows."""
-    if "jobs" in held:  # of copies, which are what is fitted
-        for _, _, given in held["jobs"]:
-            yield given["transformer"], given["X"]
-    else:
-        for _, step, _ in held["transformers"]:
-            yield step, held["X"]
 
 
 def branches_of(step):

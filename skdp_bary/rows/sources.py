@@ -477,7 +477,10 @@ def refuse_types_of_rows(X, groups, schema, beside):
         Names of columns that are no features.
     """
     ids = getattr(declared(groups), "ids", None)
-    if (ids is None and schema is None) or not (_is_dataset(X) or _reads_text(X)[0]):
+    if ids is None and schema is None:
+        return
+    engine, casts = _reads_text(X)
+    if engine is None and not _is_dataset(X):
         return
     types = {field.name: str(field.type) for field in batches_of(X).before_rows.schema}
     wanted = [ids]
@@ -490,7 +493,6 @@ def refuse_types_of_rows(X, groups, schema, beside):
         return
     if _is_dataset(X):
         _refuse_other_files(X, wanted)
-    engine, casts = _reads_text(X)
     for name in wanted if engine else ():
         if casts or not types[name].startswith(_TEXTS):
             raise ValueError(

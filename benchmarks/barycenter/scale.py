@@ -23,10 +23,7 @@ import numpy as np  # noqa: E402
 
 from benchmarks.recording import Results, peak_bytes, run_alone  # noqa: E402
 from skdp_bary import PrivateWassersteinBarycenter  # noqa: E402
-from skdp_bary.datasets import (  # noqa: E402
-    COUNTRY_BOUNDS,
-    make_population,
-)
+from skdp_bary.datasets import COUNTRY_BOUNDS, make_population  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
 
 RESULTS = Results("barycenter_scale")

@@ -41,10 +41,7 @@ GRIDS = {
     "epsilon": [2.0**j for j in range(-4, 4)],
     "dimension": list(range(1, 10)),
 }
-OURS = {
-    "coreset": {"method": "coreset"},
-    "subspace": {"method": "subspace", "delta": 1e-6},
-}
+OURS = {"coreset": {"method": "coreset"}, "subspace": {"method": "subspace", "delta": 1e-6}}
 
 
 def draw_rows(n, rng):

@@ -77,12 +77,7 @@ def ratios(make, d, k, delta, signal, seeds):
     found = np.empty((len(WIDE), seeds))
     for (i, seed), _ in np.ndenumerate(found):
         kmeans = PrivateKMeans(
-            k,
-            epsilon=EPSILON,
-            delta=delta,
-            n_hint=n,
-            bounds=(-WIDE[i], WIDE[i]),
-            random_state=seed,
+            k, epsilon=EPSILON, delta=delta, n_hint=n, bounds=(-WIDE[i], WIDE[i]), random_state=seed
         )
         found[i, seed] = nearest(rows, kmeans.fit(rows).cluster_centers_)[1].mean() / best
     return np.exp(np.log(found).mean(axis=1))

@@ -33,10 +33,7 @@ from benchmarks.kmeans.quality import BOUNDS, FROM_FILES, SIZES, baseline, cost,
 from benchmarks.recording import Results  # noqa: E402
 from skdp_bary import PrivateKMeans  # noqa: E402
 from skdp_bary.desk.counting import Sketch  # noqa: E402
-from skdp_bary.estimators.noisy_means import (  # noqa: E402
-    nearest,
-    weighted_kmeans,
-)
+from skdp_bary.estimators.noisy_means import nearest, weighted_kmeans  # noqa: E402
 from skdp_bary.geometry import Box  # noqa: E402
 from skdp_bary.geometry.linear_maps import haar_frame  # noqa: E402
 from skdp_bary.papers import MaxCoverKMeans  # noqa: E402

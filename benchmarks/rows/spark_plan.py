@@ -21,10 +21,7 @@ from benchmarks.rows.scaling import CHUNK, estimators, make_chunk  # noqa: E402
 from skdp_bary.desk import desk  # noqa: E402
 from skdp_bary.desk.counting import collect, to_bytes  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
-from skdp_bary.rows.spark import (  # noqa: E402
-    FAN_IN,
-    LEVELS,
-)
+from skdp_bary.rows.spark import FAN_IN, LEVELS  # noqa: E402
 
 RESULTS = Results("spark_plan")
 SIZES = (10**9, 10**12)

@@ -85,10 +85,7 @@ FAMILIES = {
     "principal axes, 50 features": (50, lambda: Gram(frame(50), 5.0)),
     "barycenter and measure, counts": (2, lambda: LevelCounts(CellTree(box(2), 14))),
     "barycenter, cells of 64 atoms": (2, lambda: cells(64, 2)),
-    "generator, second moments": (
-        50,
-        lambda: Moments(np.zeros((1, 50)), 5.0, second="pooled"),
-    ),
+    "generator, second moments": (50, lambda: Moments(np.zeros((1, 50)), 5.0, second="pooled")),
     "sliced, 50 directions": (10, lambda: Levels(directions(10, 50))),
 }
 

@@ -256,15 +256,7 @@ def keep(row, path):
 def write_table(rows, path):
     """Write the results as the documentation shows them."""
     lines = [
-        (
-            "problem",
-            "points",
-            "ours (s)",
-            "POT (s)",
-            "speed (goal)",
-            "cost (goal)",
-            "memory (MB)",
-        )
+        ("problem", "points", "ours (s)", "POT (s)", "speed (goal)", "cost (goal)", "memory (MB)")
     ]
     for row in rows:
         mine = [row[kernel] for kernel in KERNELS if kernel in row]

@@ -36,11 +36,7 @@ print("customers of each product:", np.bincount(product).tolist())
 
 budget = BudgetAccountant(epsilon=1.0)
 centers = PrivateWassersteinBarycenter(
-    N_CENTERS,
-    classes=[0, 1, 2],
-    bounds=COUNTRY_BOUNDS,
-    n_hint=N_CUSTOMERS,
-    accountant=budget,
+    N_CENTERS, classes=[0, 1, 2], bounds=COUNTRY_BOUNDS, n_hint=N_CUSTOMERS, accountant=budget
 ).fit(X, product)
 print(budget)
 

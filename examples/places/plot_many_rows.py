@@ -56,11 +56,7 @@ print(f"similarity of the two maps: {similarity(by_rows.heatmap_, by_people.heat
 others = people < people.max()
 small = {"bounds": CITY_BOUNDS, "resolution": 64, "n_hint": 400}
 protected = replay_sensitivity(
-    PrivateEMDHeatmap(1.0, **small),
-    X[others],
-    X,
-    groups=people[others],
-    neighbor_groups=people,
+    PrivateEMDHeatmap(1.0, **small), X[others], X, groups=people[others], neighbor_groups=people
 )
 print(f"with groups: at most {max(s.ratio for s in protected.steps):.2f} of the stated sensitivity")
 exposed = replay_sensitivity(PrivateEMDHeatmap(1.0, **small), X[others], X)

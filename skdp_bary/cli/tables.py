@@ -9,15 +9,7 @@ import numpy as np
 from ..exceptions import import_optional
 from ..geometry.bounds import check_domain
 from ..values import names_somebody, unquoted
-from .readers import (
-    Batch,
-    CsvFile,
-    ParquetFile,
-    is_number,
-    keep_rows,
-    missing_words,
-    no_column,
-)
+from .readers import Batch, CsvFile, ParquetFile, is_number, keep_rows, missing_words, no_column
 
 # Tables on disk, read in batches.
 

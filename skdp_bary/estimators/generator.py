@@ -35,14 +35,7 @@ from .facts import class_shares, named_or_found_classes, number_of_classes
 from .generator_mixture import full_shape
 from .generator_queries import GeneratorSetting, questions, shares
 from .noisy_means import positive_part
-from .notices import (
-    as_dataframe,
-    cheapest,
-    check_samples,
-    projections,
-    rounded_up,
-    warn_of_border,
-)
+from .notices import as_dataframe, cheapest, check_samples, projections, rounded_up, warn_of_border
 
 # PrivateGenerator: synthetic rows of every class from one private release.
 

@@ -20,13 +20,7 @@ from ..privacy.spending import SharedBudget
 from ..queries.classes import ColumnHistograms, TableMisfit
 from ..rows.grouping import declared
 from ..rows.opening import warn
-from ..schema.cells import (
-    MOST_SINGLE,
-    ListCells,
-    TableCells,
-    container_of,
-    spans_magnitudes,
-)
+from ..schema.cells import MOST_SINGLE, ListCells, TableCells, container_of, spans_magnitudes
 from ..schema.kinds import Date, Number
 from ..schema.schema import Derived, Key, Schema
 from ..values import column_names

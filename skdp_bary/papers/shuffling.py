@@ -43,12 +43,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import VersionedPickle
 from ..base import PRIVACY_RULES, Integer, Number
-from ..estimators.heatmap import (
-    AdaptiveMethod,
-    HeatmapCells,
-    HeatmapSetting,
-    fit_posterior,
-)
+from ..estimators.heatmap import AdaptiveMethod, HeatmapCells, HeatmapSetting, fit_posterior
 from ..estimators.heatmap_views import HeatmapViews
 from ..estimators.noisy_trees import Measurement
 from ..exceptions import PrivacyWarning, RandomState, Rows, check_integer, exact, float_below, plain
@@ -509,10 +504,7 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
     }
 
     def __init__(
-        self,
-        plan: ShufflePlan,
-        bandwidth: float = 1 / 32,
-        earlier: ShuffleAnalyzer | None = None,
+        self, plan: ShufflePlan, bandwidth: float = 1 / 32, earlier: ShuffleAnalyzer | None = None
     ) -> None:
         self.plan = plan
         self.bandwidth = bandwidth

@@ -127,10 +127,7 @@ class _SpreadLaw:
         """
         low = max(self.mean - 7.0 * self.standard_deviation, self.mean / 64.0)
         near, far = self.quantile(_NEAR), self.quantile(_FAR)
-        values = np.r_[
-            np.linspace(low, near, count),
-            np.linspace(near, far, count // 8 + 2)[1:-1],
-        ]
+        values = np.r_[np.linspace(low, near, count), np.linspace(near, far, count // 8 + 2)[1:-1]]
         above = np.minimum(self.survival(values), self.chernoff(values))
         above = np.minimum.accumulate(np.minimum(above, 1.0))
         weights = -np.diff(np.r_[1.0, above, 0.0])

@@ -6,14 +6,7 @@ from functools import update_wrapper
 import numpy as np
 
 from ..exceptions import import_optional
-from ..values import (
-    QUOTES_NO_ROW,
-    column_names,
-    exact_values,
-    no_column,
-    some_columns,
-    unquoted,
-)
+from ..values import QUOTES_NO_ROW, column_names, exact_values, no_column, some_columns, unquoted
 from .persons import split_chunk
 
 # Columns that are named: labels, weights and ids that stand in one table with the features.

@@ -7,8 +7,4 @@ them without pytest. ``check_empirical_loss`` takes minutes and is called on its
 
 from .suite import check_empirical_loss, check_private_estimator, parametrize_with_privacy_checks
 
-__all__ = [
-    "check_empirical_loss",
-    "check_private_estimator",
-    "parametrize_with_privacy_checks",
-]
+__all__ = ["check_empirical_loss", "check_private_estimator", "parametrize_with_privacy_checks"]

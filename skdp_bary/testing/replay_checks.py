@@ -269,7 +269,7 @@ def worst_pairs(estimator, kind, query):
             (part != other, -float(((row - mate) ** 2).sum()), i, j)
             for i, (row, part) in enumerate(places)
             for j, (mate, other) in enumerate(places[:i])
-        ),
+        )
     )
     within = [pair for pair in ranked if not pair[0]][: _MOST_PAIRS // 4]
     across = [pair for pair in ranked if pair[0]][: _MOST_PAIRS // 4]

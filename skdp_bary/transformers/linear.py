@@ -21,12 +21,7 @@ from .._sklearn import VersionedPickle, captioned_block
 from ..exceptions import RandomState, Rows
 from ..geometry.bounds import Bounds, check_domain, width_of
 from ..geometry.domains import Ball, Box
-from ..geometry.linear_maps import (
-    HadamardMap,
-    IdentityMap,
-    MatrixMap,
-    distance_dimension,
-)
+from ..geometry.linear_maps import HadamardMap, IdentityMap, MatrixMap, distance_dimension
 from ..geometry.rowwise import row_blocks, saturated
 from ..parameters import (
     MOST_FEATURES,
@@ -107,11 +102,7 @@ class DomainScaler(OneToOneFeatureMixin, PublicStep):
     Box(low=[0. 0.], high=[1. 1.])
     """
 
-    _parameter_rules = {
-        "bounds": PublicDomain(),
-        "target": Option(("box", "ball")),
-        "clip": Flag(),
-    }
+    _parameter_rules = {"bounds": PublicDomain(), "target": Option(("box", "ball")), "clip": Flag()}
 
     def __init__(
         self,

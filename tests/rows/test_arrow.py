@@ -12,16 +12,7 @@ from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.schema import Category, Number, Schema
 from tests import world
 from tests.cases import every
-from tests.rows.containers import (
-    STREAMS,
-    Capsule,
-    arrow,
-    dataset,
-    duckdb,
-    lazy,
-    parquet,
-    reader,
-)
+from tests.rows.containers import STREAMS, Capsule, arrow, dataset, duckdb, lazy, parquet, reader
 from tests.world import home, read
 
 source_for, distinct_labels = home("open_source").source_for, home("open_source").distinct_labels

@@ -7,14 +7,7 @@ from benchmarks.measure.published import PublishedCounts
 from skdp_bary.base import CellTree, Chunk
 from skdp_bary.geometry import Ball, Box
 from tests.cases import every
-from tests.world import (
-    BlockCountsMethod,
-    HaarMethod,
-    Sketch,
-    home,
-    least_squares,
-    nonnegative,
-)
+from tests.world import BlockCountsMethod, HaarMethod, Sketch, home, least_squares, nonnegative
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
 TREES = {

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.heatmap.quality import METRICS, estimator_errors, true_masses
 from benchmarks.recording import Results
-from skdp_bary.datasets.files import load_snap_checkins
 from skdp_bary.estimators.heatmap_views import blur
 from skdp_bary.exceptions import PrivacyWarning
 
@@ -75,17 +75,27 @@ def find_cities(X, people, area, cells, least):
 
 def read_all(arguments):
     """Yield what each file holds: name, positions, users."""
+    low, high = arguments.area
     for name, months in MONTHS.items():
         path = getattr(arguments, name)
         if path is not None:
-            checkins = load_snap_checkins(
-                path, bounds=arguments.area, start=months[0], stop=months[1]
-            )
-            yield name, checkins.data, checkins.groups
+            table = pd.read_csv(
+                path,
+                sep="\t",
+                names=["user", "time", "latitude", "longitude"],
+                usecols=range(4),
+                parse_dates=["time"],
+            ).dropna()
+            times = table["time"].dt.tz_localize(None)
+            table = table[(times >= months[0]) & (times < months[1])]
+            places = table[["longitude", "latitude"]].to_numpy()
+            # Brightkite marks a missing place by zeros
+            kept = ((places >= low) & (places <= high)).all(1) & places.any(1)
+            yield name, places[kept], table["user"].to_numpy()[kept]
     if arguments.data is not None:
         path = arguments.data / "brightkite_last_checkin.csv.gz"
         table = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(0, 1, 2))
-        inside = ((table[:, 1:] >= arguments.area[0]) & (table[:, 1:] <= arguments.area[1])).all(1)
+        inside = ((table[:, 1:] >= low) & (table[:, 1:] <= high)).all(1)
         yield "last check-ins", table[inside, 1:], table[inside, 0].astype(np.int64)
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..exceptions import RandomState, check_integer, check_real
+from .exceptions import RandomState, check_integer, check_real
+
+__all__ = [
+    "CITY_BOUNDS",
+    "COUNTRY_BOUNDS",
+    "GAZE_BOUNDS",
+    "make_city_checkins",
+    "make_gaze",
+    "make_population",
+]
 
 # Check-ins of people in an invented city.
 
@@ -19,16 +28,12 @@ _DISTRICTS = np.array(
 _DISTRICT_SPREAD = np.array([1.1, 0.9, 1.2, 0.8, 1.0, 0.6, 0.5])
 _DISTRICT_SHARE = np.array([0.22, 0.2, 0.18, 0.14, 0.14, 0.07, 0.05])
 _INSIDE, _NEARBY = 0.08, 0.7  # km: at a place, or somewhere around it
-_NEARBY_SHARE = 0.4
+_N_PLACES, _NEARBY_SHARE = 400, 0.4
 _RIVER_HALF_WIDTH = 0.35
 
 
 def make_city_checkins(
-    n_people: int = 2000,
-    *,
-    mean_visits: float = 10.0,
-    n_places: int = 400,
-    random_state: RandomState | None = None,
+    n_people: int = 2000, *, mean_visits: float = 10.0, random_state: RandomState | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Generate check-ins of people at the places of a city of 20 by 20 kilometers.
 
@@ -43,8 +48,6 @@ def make_city_checkins(
         Number of people.
     mean_visits : float, default=10.0
         Mean number of check-ins of a person, at least 1.
-    n_places : int, default=400
-        Number of places where people check in.
     random_state : int or RandomState instance, default=None
         Seed of the generator.
 
@@ -63,15 +66,14 @@ def make_city_checkins(
     (2, 500)
     """
     n_people = check_integer(n_people, "n_people", low=1)
-    n_places = check_integer(n_places, "n_places", low=20)
     mean_visits = check_real(mean_visits, "mean_visits", low=1.0)
     rng = check_random_state(random_state)
     # places, and the district of each; -1 is the center
     home_of = (
-        rng.choice(len(_DISTRICTS) + 1, size=n_places, p=[0.35, *(0.65 * _DISTRICT_SHARE)]) - 1
+        rng.choice(len(_DISTRICTS) + 1, size=_N_PLACES, p=[0.35, *(0.65 * _DISTRICT_SHARE)]) - 1
     )
     home_of[: len(_DISTRICTS) + 1] = np.arange(-1, len(_DISTRICTS))  # none is left without a place
-    places, center = np.empty((n_places, 2)), home_of == -1
+    places, center = np.empty((_N_PLACES, 2)), home_of == -1
     corners = _CENTER + rng.normal(scale=1.3, size=(center.sum(), 2))
     places[center] = np.round(corners / _BLOCK) * _BLOCK
     for district, middle in enumerate(_DISTRICTS):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
-from .exceptions import check_integer, check_real
 from .transport.measures import DiscreteMeasure
 
 # How close two heatmaps or two discrete measures are.
@@ -16,9 +13,8 @@ __all__ = ["earth_mover_distance", "kl_divergence", "pearson_correlation", "simi
 
 # The four metrics by which heatmaps are compared.
 
-_REGULARIZER = 2.0**-52
-_LARGEST_PLAN = 2**20  # entries: beyond, a flow on the grid is faster
-_FLOW_UNITS = 1e3  # of the largest difference, for the tolerances of the solver
+_REGULARIZER = 2.0**-52  # of the divergence, as in benchmarks of saliency maps
+_MAX_SIDE = 32  # cells of a heatmap's side in the earth mover's distance
 
 
 def similarity(first: np.ndarray | DiscreteMeasure, second: np.ndarray | DiscreteMeasure) -> float:
@@ -74,14 +70,11 @@ def pearson_correlation(
 
 
 def kl_divergence(
-    estimate: np.ndarray | DiscreteMeasure,
-    truth: np.ndarray | DiscreteMeasure,
-    *,
-    regularizer: float = _REGULARIZER,
+    estimate: np.ndarray | DiscreteMeasure, truth: np.ndarray | DiscreteMeasure
 ) -> float:
     """Return the regularized Kullback-Leibler divergence of an estimate from the truth.
 
-    ``sum(q * log(r + q / (r + p)))`` with q the truth, p the estimate and r the regularizer, as in
+    ``sum(q * log(r + q / (r + p)))`` with q the truth, p the estimate and r = 2**-52, as in
     benchmarks of saliency maps. Without blur it mostly says how many cells of the truth the
     estimate leaves empty: each of them costs ``q * log(q / r)``.
 
@@ -89,7 +82,6 @@ def kl_divergence(
     ----------
     estimate, truth : ndarray of shape (n_rows, n_columns), or DiscreteMeasure
         Two heatmaps of the same shape, or two measures. Each is divided by its sum.
-    regularizer : float, default=2**-52
 
     Returns
     -------
@@ -107,27 +99,20 @@ def kl_divergence(
     >>> round(kl_divergence(np.array([[1.0, 1.0]]), np.array([[1.0, 0.0]])), 6)
     0.693147
     """
-    regularizer = check_real(regularizer, "regularizer", low=0.0, open_low=True)
     p, q = _aligned(estimate, truth)
-    return float(q @ np.log(regularizer + q / (regularizer + p)))
+    return float(q @ np.log(_REGULARIZER + q / (_REGULARIZER + p)))
 
 
 def earth_mover_distance(
-    first: np.ndarray | DiscreteMeasure, second: np.ndarray | DiscreteMeasure, *, max_side: int = 32
+    first: np.ndarray | DiscreteMeasure, second: np.ndarray | DiscreteMeasure
 ) -> float:
-    """Return the exact earth mover's distance with L1 ground cost.
+    """Return the earth mover's distance with L1 ground cost.
 
     Parameters
     ----------
     first, second : ndarray of shape (n_rows, n_columns), or DiscreteMeasure
         Two heatmaps of the same shape, on a map whose sides have length 1, or two measures. Each
         is divided by its sum.
-    max_side : int, default=32
-        A heatmap with longer sides is first summed over blocks of cells, so that no side has more
-        than this many, and the mass of a block is put at its middle. No mass moves by more than
-        half a block along each side, so the result is off by less than the sum of the two sides of
-        a block: 1/16 for square heatmaps and the default, usually far less. Exact results for
-        heatmaps of 64 by 64 cells take a fraction of a second, of 128 by 128 some seconds.
 
     Returns
     -------
@@ -135,11 +120,12 @@ def earth_mover_distance(
 
     Notes
     -----
+    The result is exact for measures and for heatmaps of up to 32 by 32 cells. Larger heatmaps are
+    first summed over blocks of cells, and the mass of a block is put at its middle: that is off by
+    less than the sum of the two sides of a block, 1/16 for square heatmaps, and usually far less.
+
     Mass that two measures share need not move, because the cost satisfies the triangle inequality.
-    So only the differences are transported. If few points differ, a plan is found by the network
-    simplex of POT. Otherwise mass flows along the edges of the grid, four a cell: the L1 distance
-    between two cells is the length of a shortest path, so the cheapest flow costs what the best
-    plan does (Ling and Okada 2007). It is found by HiGHS.
+    So only the differences are transported, by the network simplex of POT.
 
     Examples
     --------
@@ -149,15 +135,12 @@ def earth_mover_distance(
     >>> earth_mover_distance(left, right)
     0.5
     """
-    max_side = check_integer(max_side, "max_side", low=1)
     if isinstance(first, DiscreteMeasure):
         points, p, q = _common_support(first, second)
         return _plan_cost(points, p - q)
     p, q = _normalized(first, second)
-    starts, middles = zip(*(_blocks(side, max_side) for side in p.shape), strict=True)
+    starts, middles = zip(*(_blocks(side) for side in p.shape), strict=True)
     difference = np.add.reduceat(np.add.reduceat(p - q, starts[0], axis=0), starts[1], axis=1)
-    if (difference > 0).sum() * (difference < 0).sum() > _LARGEST_PLAN:
-        return _flow_cost(middles, difference)
     points = np.stack(np.meshgrid(*middles, indexing="ij"), axis=-1).reshape(-1, 2)
     return _plan_cost(points, difference.ravel())
 
@@ -176,37 +159,9 @@ def _plan_cost(points, difference):
     return float(moved * plan_cost)
 
 
-def _flow_cost(middles, difference):
-    """Return the cost of the cheapest flow on the grid from where mass is over to where it lacks.
-
-    `middles` holds the places of the rows and those of the columns.
-    """
-    # in the L1 distance mass can go from neighbor to neighbor, along edges both ways
-    cells = np.arange(difference.size).reshape(difference.shape)
-    steps = [np.diff(places) for places in middles]
-    ends = [(cells[:-1], cells[1:]), (cells[:, :-1], cells[:, 1:])]
-    lengths = [np.repeat(steps[0], cells.shape[1]), np.tile(steps[1], cells.shape[0])]
-    tails = np.concatenate([np.r_[a.ravel(), b.ravel()] for a, b in ends])
-    heads = np.concatenate([np.r_[b.ravel(), a.ravel()] for a, b in ends])
-    length = np.concatenate([np.tile(one, 2) for one in lengths])
-    edges = np.arange(len(tails))
-    ones = np.ones(len(tails))
-    balance = coo_array(
-        (np.r_[ones, -ones], (np.r_[tails, heads], np.r_[edges, edges])),
-        shape=(cells.size, len(edges)),
-    )
-    # HiGHS takes what is below 1e-7 for zero
-    scale = _FLOW_UNITS / np.abs(difference).max()
-    surplus = scale * (difference - difference.mean())
-    flow = linprog(length, A_eq=balance.tocsr(), b_eq=surplus.ravel(), method="highs-ds")
-    if flow.status != 0:
-        raise FloatingPointError(f"The flow between two heatmaps was not found: {flow.message}")
-    return float(flow.fun / scale)
-
-
-def _blocks(side, max_side):
+def _blocks(side):
     """Return the first cell of each block along a side, and the middles of the blocks."""
-    starts = np.arange(0, side, -(-side // max_side))
+    starts = np.arange(0, side, -(-side // _MAX_SIDE))
     return starts, (starts + np.r_[starts[1:], side]) / (2.0 * side)
 
 

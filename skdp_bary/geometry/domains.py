@@ -12,7 +12,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..exceptions import BYTES, Draws, Rows, check_real, is_number, shown
+from ..exceptions import BYTES, Draws, Rows, check_real, shown
 from .rowwise import (
     all_cells,
     as_rows,
@@ -120,15 +120,6 @@ class Domain(ABC):
         )
         return root_above(Fraction(square, unit**2))
 
-    def diameter(self, p: float = 2) -> float:
-        """Return the diameter of the bounding box in the l_p distance, `p` >= 1 or infinity."""
-        p = check_order(p)
-        width = self.high - self.low
-        largest = width.max()
-        if math.isinf(p):
-            return float(largest)
-        return float(largest * np.sum((width / largest) ** p) ** (1 / p))
-
     def cell_prior(self, shape: int | tuple) -> np.ndarray:
         """Return each cell's share of the volume of the domain, for a grid of `shape` cells.
 
@@ -136,20 +127,6 @@ class Domain(ABC):
         """
         shape = check_shape(shape, self.n_features)
         return np.full(shape, 1.0 / math.prod(shape))
-
-    def cell_centroids(self, shape: int | tuple) -> np.ndarray:
-        """Return one point of the domain for each cell of a grid, shape ``(*shape, n_features)``.
-
-        The point is the centroid of the part of the cell inside the domain where that is itself
-        inside, else another point of that part; for cells outside the domain it is a near point
-        of the domain.
-        """
-        shape = check_shape(shape, self.n_features)
-        cells = all_cells(shape)
-        points = np.empty(cells.shape)
-        for rows in row_blocks(*cells.shape):
-            points[rows] = self.cell_points(cells[rows], shape)
-        return points.reshape(*shape, self.n_features)
 
     def sample_in_cells(self, cells: ArrayLike, shape: tuple, rng: Draws) -> np.ndarray:
         """Draw one point uniformly from the part inside the domain of each given cell.
@@ -209,8 +186,8 @@ class Box(Domain):
     --------
     >>> from skdp_bary.geometry import Box
     >>> box = Box([0, 0], [4, 3])
-    >>> box.diameter(), box.radius
-    (5.0, 2.5)
+    >>> box.radius
+    2.5
     >>> box.clip([[5.0, 1.0]])
     array([[4., 1.]])
     """
@@ -336,12 +313,6 @@ def check_widths(low, high):
         )
 
 
-def check_order(p):
-    if not is_number(p) or not p >= 1:
-        raise ValueError(f"p must be a number in [1, inf], got {p!r}, for example p=2.")
-    return float(p)
-
-
 def root_above(square):
     """Return the smallest float found whose square is at least the fraction `square`."""
     root = math.sqrt(square)
@@ -403,11 +374,6 @@ class Ball(Domain):
         offsets = (Fraction(a) - Fraction(b) for a, b in zip(center, self._center, strict=True))
         offset = root_above(sum(z * z for z in offsets))
         return self._radius if offset == 0.0 else math.nextafter(offset + self._radius, math.inf)
-
-    def diameter(self, p: int = 2) -> float:
-        """Return the diameter of the ball in the l_p distance, `p` >= 1 or infinity."""
-        stretch = max(0.0, 1 / check_order(p) - 0.5)
-        return 2 * self._radius * self.n_features**stretch
 
     def contains(self, X: Rows) -> np.ndarray:
         """Whether each row lies in the ball, its surface included."""

@@ -122,20 +122,6 @@ class Mask(Domain):
         share, *_ = self._measure(check_shape(shape, 2))
         return share / share.sum()
 
-    def cell_centroids(self, shape: tuple) -> np.ndarray:
-        """Return one point inside the polygons for each cell, shape ``(*shape, 2)``.
-
-        The centroid of the land of the cell where that is inside, else another land point of the
-        cell, else the point that `clip` makes of the middle of the cell.
-        """
-        shape = check_shape(shape, 2)
-        points, found = self._land_points(shape)
-        empty = np.flatnonzero(~found)
-        cells = np.stack(np.unravel_index(empty, shape), axis=1)
-        lower, upper = cell_boxes(cells, self.low, self.high, shape)
-        points[empty] = self.clip(lower + (upper - lower) / 2)
-        return points.reshape(*shape, 2)
-
     @cached_property
     def _edges(self):
         return edges_of(self._rings)
@@ -213,8 +199,17 @@ class Mask(Domain):
         return math.log(share.mean()) + self._box.log_volume
 
     def cell_points(self, cells: np.ndarray, shape: tuple) -> np.ndarray:
-        """Return the point of each cell that `cell_centroids` names."""
-        return self.cell_centroids(shape)[tuple(cells.T)]
+        """Return one point inside the polygons for each of the given cells.
+
+        The centroid of the land of the cell where that is inside, else another land point of the
+        cell, else the point that `clip` makes of the middle of the cell.
+        """
+        points, found = self._land_points(shape)
+        empty = np.flatnonzero(~found)
+        places = np.stack(np.unravel_index(empty, shape), axis=1)
+        lower, upper = cell_boxes(places, self.low, self.high, shape)
+        points[empty] = self.clip(lower + (upper - lower) / 2)
+        return points.reshape(*shape, 2)[tuple(cells.T)]
 
     def _key(self):
         return tuple(ring.tobytes() for ring in self._rings), self._resolution

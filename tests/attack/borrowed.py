@@ -95,7 +95,7 @@ def _of(trial_of_seed):
 
 ENUMERATION = Promise(
     "enumeration",
-    "All neighbors of small worlds together move an answer as far as stated, and not further",
+    "Over all neighbors of small datasets, no answer changes by more than stated",
     enumerate_neighbors,
 )
 READERS = Promise(
@@ -105,26 +105,26 @@ READERS = Promise(
 )
 PUBLIC_STEPS = Promise(
     "public steps",
-    "Behind a declared form, a public step makes of a row what it makes of it alone",
+    "After a SchemaTransformer, a public step transforms each row exactly as if it were alone",
     repeated(bring_a_hostile_row),
 )
 ODD_ROWS = Promise(
     "odd rows",
-    "Odd rows are fitted within the guarantee, or refused before a charge",
+    "Unusual rows are either fitted within the guarantee or refused before any charge",
     repeated(fit_odd_rows),
 )
 QUIET = Promise(
     "quiet",
-    "What a fit says does not tell how many rows there are, nor whether there is any",
+    "The messages of a fit reveal neither how many rows there are nor whether there are any",
     repeated(bring_more_rows),
 )
 PARAMETERS = Promise(
     "parameters",
-    "Odd parameters are refused by name before a charge, or make sense",
+    "Parameters that make no sense are refused before any charge, with an error that names them",
     repeated(_of(trial), seconds=10.0),
 )
 ODD_TYPES = Promise(
     "odd types",
-    "Fractions and numbers of numpy are taken as they are; durations and bytes are refused unpaid",
+    "Parameters may be fractions or NumPy numbers; durations and bytes are refused before a charge",
     repeated(_of(odd_type_trial), seconds=10.0),
 )

@@ -109,6 +109,6 @@ def _short(arguments):
 
 PROMISE = Promise(
     "commands",
-    "On the command line whatever was charged is delivered, and whatever is refused cost nothing",
+    "On the command line, whatever is charged is delivered, and whatever is refused costs nothing",
     repeated(try_command, seconds=60.0),
 )

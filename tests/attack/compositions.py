@@ -206,6 +206,6 @@ def attack(rng):
 
 PROMISE = Promise(
     "compositions",
-    "In every composition, draws cost no more than what was charged, and that is what was quoted",
+    "In every composition, releases cost at most the charge, and the charge is what was quoted",
     repeated(attack),
 )

@@ -104,6 +104,6 @@ _OF_PERSONS = (_fortran, _strided, _persons_on_disk, _persons_in_order, _arrow_s
 
 PROMISE = Promise(
     "layouts",
-    "Exact answers do not depend on order, chunks or memory of the rows",
+    "Exact answers do not depend on the order of the rows, their chunks or their layout in memory",
     repeated(lay_out_otherwise),
 )

@@ -87,6 +87,6 @@ def damage(rng):
 
 PROMISE = Promise(
     "damage",
-    "Damaged releases and federated messages are refused in words, or are as they were",
+    "Damaged releases are refused or load unchanged, and damaged federated messages are refused",
     repeated(damage),
 )

@@ -106,5 +106,5 @@ def _others(candidate, arguments, rng):
 
 
 PROMISE = Promise(
-    "held", "With equal releases, all that a fit holds and says is equal", repeated(hold_the_same)
+    "held", "Fits with equal releases have equal attributes and messages", repeated(hold_the_same)
 )

@@ -81,6 +81,6 @@ def _ids(rng):
 
 PROMISE = Promise(
     "ids",
-    "Person ids that are missing or of two kinds are refused before a charge, others are not",
+    "Missing or mixed-type person IDs are refused before any charge; others are accepted",
     repeated(bring_ids),
 )

@@ -27,6 +27,6 @@ def kill_again_and_again(rng):
 
 PROMISE = Promise(
     "kill -9",
-    "What a killed process released was charged, and its ledger opens",
+    "Whatever a killed process released was charged, and its ledger can still be opened",
     kill_again_and_again,
 )

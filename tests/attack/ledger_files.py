@@ -131,7 +131,7 @@ def exchange(rng):
             budget = _as_told(refused, path, folder)
             budget.spend(0.05)
         assert BudgetAccountant.open(path).verify(budget.receipt()) == len(budget.entries)
-    return Trial("restored as told")
+    return Trial("restored as the error says")
 
 
 def _break(path, folder, rng):
@@ -193,6 +193,6 @@ def act(rng):
 
 PROMISE = Promise(
     "ledger files",
-    "Files renamed, copied, cut off or exchanged forget no charge, and errors say how to go on",
+    "Renaming, copying, truncating or swapping ledger files loses no charge; errors say what to do",
     repeated(act),
 )

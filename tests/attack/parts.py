@@ -147,6 +147,6 @@ _MEMORIES = {
 }
 PROMISE = Promise(
     "parts",
-    "Memory and files under two parts of a budget are refused, other rows are not",
+    "Fits on two parts of one budget cannot share memory or files; other rows are accepted",
     repeated(give_to_two_parts),
 )

@@ -80,6 +80,6 @@ def _period(moment, period):
 
 PROMISE = Promise(
     "policies",
-    "No run of periods spends more than its policy promises, and audits find who did not keep it",
+    "Charges under a policy never exceed its limits; audits find other charges that exceed them",
     repeated(spend_under),
 )

@@ -95,6 +95,6 @@ def race_or_copy(rng):
 
 PROMISE = Promise(
     "races",
-    "Threads and processes at once are granted no more than the ceiling",
+    "Simultaneous threads and processes together are granted no more than the limit of the budget",
     repeated(race_or_copy),
 )

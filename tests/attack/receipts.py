@@ -139,6 +139,6 @@ def _server():
 
 PROMISE = Promise(
     "receipts",
-    "Receipts and open budgets tell of an older ledger put back, whatever is charged again",
+    "Receipts and open budgets reveal a restored older ledger, whatever is charged afterward",
     put_back,
 )

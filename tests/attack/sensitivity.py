@@ -109,7 +109,7 @@ def searches(rng, estimators=REPLAYED):
 
 PROMISE = Promise(
     "sensitivity",
-    "No neighbor moves an exact answer further than the noise is made for",
+    "No neighboring dataset changes an exact answer by more than the noise is calibrated for",
     searches,
     shares=3.0,
 )

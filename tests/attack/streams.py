@@ -37,5 +37,5 @@ def turn_the_rows(rng):
 
 
 PROMISE = Promise(
-    "streams", "Behind RowByRow no row moves what a step draws for another", repeated(turn_the_rows)
+    "streams", "In RowByRow, no row changes the output for another row", repeated(turn_the_rows)
 )

@@ -114,6 +114,6 @@ def _bring_ids(rng):
 
 PROMISE = Promise(
     "texts",
-    "Cells and ids of nearly equal texts are read as if they stood alone",
+    "A cell or ID with nearly the same text as another is read as it would be without the other",
     repeated(bring_texts),
 )

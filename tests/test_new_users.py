@@ -23,7 +23,7 @@ from skdp_bary import (
     check_private,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning
-from skdp_bary.model_selection import PrivateSearchCV, privacy_utility_curve
+from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
 from skdp_bary.schema import Number, Schema
 from tests.cases import every
@@ -190,12 +190,6 @@ def cohorts(classes):
         (
             lambda: MEASURE.fit(X, groups=dict.fromkeys(range(60))),
             "must have one value per row, got",
-        ),
-        # curves, before anything is fitted
-        (lambda: privacy_utility_curve(NUMBERS, X, epsilons=1.0), "epsilons must be .*, got 1.0"),
-        (
-            lambda: privacy_utility_curve(NUMBERS, X, epsilons=[1.0], scorer="accuracy"),
-            "scorer='accuracy' needs an estimator with",
         ),
         # what KMeans has
         (lambda: KMEANS.partial_fit(X), "Give all chunks to fit"),

@@ -1,6 +1,6 @@
-"""Choosing hyper-parameters, and what noise costs in accuracy."""
+"""Choosing hyper-parameters."""
 
-from .curves import choose_n_clusters, privacy_utility_curve
+from .curves import choose_n_clusters
 from .search import PrivateSearchCV
 
-__all__ = ["PrivateSearchCV", "choose_n_clusters", "privacy_utility_curve"]
+__all__ = ["PrivateSearchCV", "choose_n_clusters"]

@@ -22,9 +22,8 @@ from ..privacy.plans import SelectionPlan, Step, selection_mu, split_epsilon
 from ..queries.maps import HitCount, LinearClassifier
 from ..queries.power_cells import NearestLoss
 from ..rows.opening import source_for
-from ..rows.persons import Chunk, coarser_units, encode_labels
+from ..rows.persons import coarser_units, encode_labels
 from ..rows.sources import ArraySource
-from ..schema.cells import TableCells
 from ..transformers.public_steps import MISSING, RAW, form_after, public_fault, walk_steps
 from ..transport.measures import DiscreteMeasure, univariate_cost
 
@@ -333,12 +332,6 @@ class TransportScore:
         judge.fit(X, **beside)
         return -sliced_distance(released_measure(fitted), judge.to_measure())
 
-    @staticmethod
-    def on_rows(fitted, X, y=None):
-        """Return minus the sliced distance of rows to the release."""
-        rows = DiscreteMeasure(np.asarray(X, dtype=np.float64))
-        return -sliced_distance(released_measure(fitted), rows)
-
     def _judge(self, payer, trial, seed):
         return PrivateMeasure(
             trial.score_epsilon,
@@ -385,13 +378,6 @@ class AccuracyScore(CountedScore):
             rule = LinearClassifier(domain, slopes, np.zeros(len(classes)))
         return HitCount(rule, units), lambda number: number / units
 
-    @staticmethod
-    def on_rows(fitted, X, y):
-        """Return the share of rows whose class drawn rows teach."""
-        X = np.asarray(X, dtype=np.float64)
-        codes = learned(fitted, fitted.domain_, fitted.classes_).codes(X)
-        return float(np.mean(codes == encode_labels(y, fitted.classes_, len(X))))
-
 
 class MisfitScore(CountedScore):
     """Minus the noisy number of rows of a table that would have to move.
@@ -419,16 +405,6 @@ class MisfitScore(CountedScore):
         judge = estimator._judge(n_features)
         query = judge.query(units, *expected)
         return query, lambda number: judge.rows_apart(query, number)
-
-    @staticmethod
-    def on_rows(fitted, X, y=None):
-        """Return minus the share of rows that are not where a table expects them."""
-        cells = TableCells(fitted.schema_, fitted._beside())(X)
-        judge = fitted._judge(fitted.n_features_in_)
-        query = judge.query(mixture=fitted.mixture_, total=len(cells))
-        state = query.zeros()
-        query.count(state, Chunk(cells, None, None))
-        return -judge.rows_apart(query, query.blocks(state)[0][0]) / max(len(cells), 1)
 
 
 def score_of(estimator, scoring=None):

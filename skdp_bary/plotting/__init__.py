@@ -1,6 +1,6 @@
 """Pictures of releases and of budgets; they need matplotlib, the extra ``plot``."""
 
-from .curves import BudgetDisplay, NumbersDisplay, PrivacyUtilityDisplay
+from .curves import BudgetDisplay, NumbersDisplay
 from .maps import HeatmapDisplay, MeasureDisplay
 from .points import BarycenterDisplay, ClusterDisplay
 from .slices import ContrastDisplay, SlicesDisplay
@@ -13,6 +13,5 @@ __all__ = [
     "HeatmapDisplay",
     "MeasureDisplay",
     "NumbersDisplay",
-    "PrivacyUtilityDisplay",
     "SlicesDisplay",
 ]

@@ -1,4 +1,4 @@
-"""BudgetDisplay, NumbersDisplay and PrivacyUtilityDisplay: ledgers, numbers, what epsilon gives."""
+"""BudgetDisplay and NumbersDisplay: ledgers and released numbers."""
 
 from __future__ import annotations
 
@@ -132,101 +132,6 @@ class BudgetDisplay(Display):
 def _shorten(name):
     name = " ".join(name.split())
     return name if len(name) <= _WIDEST_NAME else name[: _WIDEST_NAME - 3] + "..."
-
-
-# PrivacyUtilityDisplay: what epsilon gives, for whoever may see the rows.
-
-_UTILITY_ASPECT = 0.7
-_TITLE = "Scores on the rows themselves: this picture is not private"
-
-
-@dataclass(eq=False, repr=False)
-class PrivacyUtilityDisplay(Display):
-    """Scores against epsilon. The picture is not private, and says so.
-
-    Create it with :meth:`from_comparison`.
-
-    Parameters
-    ----------
-    curves : dict of PrivacyUtilityCurve
-        Curves by name; the name "" represents a single curve.
-    score_name : str, default="score"
-        Label of the vertical axis.
-
-    Attributes
-    ----------
-    axes_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    lines_ : list of matplotlib Line2D
-        Mean scores, one line for each curve.
-
-    See Also
-    --------
-    skdp_bary.model_selection.privacy_utility_curve : Scores an estimator at several epsilons.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skdp_bary import PrivateKMeans
-    >>> from skdp_bary.model_selection import privacy_utility_curve
-    >>> from skdp_bary.plotting import PrivacyUtilityDisplay
-    >>> X = np.random.default_rng(0).random((500, 2))
-    >>> kmeans = PrivateKMeans(3, bounds=(0, 1), n_hint=500)
-    >>> curve = privacy_utility_curve(kmeans, X, epsilons=[0.1, 1.0])  # doctest: +SKIP
-    >>> display = PrivacyUtilityDisplay.from_comparison(curve)  # doctest: +SKIP
-    """
-
-    curves: dict
-    _: KW_ONLY
-    score_name: str = "score"
-
-    @classmethod
-    def from_comparison(
-        cls, curves: Any, *, score_name: str = "score", ax: Axes | None = None
-    ) -> PrivacyUtilityDisplay:
-        """Draw one curve, or several to compare estimators.
-
-        Parameters
-        ----------
-        curves : PrivacyUtilityCurve or dict of them
-            With a dict, its keys name the lines.
-        score_name : str, default="score"
-            Label of the vertical axis.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None opens a figure.
-
-        Returns
-        -------
-        display : PrivacyUtilityDisplay
-        """
-        if not isinstance(curves, dict):
-            curves = {"": curves}
-        wrong = [curve for curve in curves.values() if not hasattr(curve, "scores")]
-        if wrong or not curves:
-            got = f"{wrong[0]!r} among them" if wrong else "an empty dict"
-            raise TypeError(
-                f"curves must be a PrivacyUtilityCurve or a dict of them, got {got}. Pass what "
-                "privacy_utility_curve returns."
-            )
-        return cls(curves, score_name=score_name).plot(ax=ax)
-
-    def _draw(self, ax):
-        self._open(ax, _UTILITY_ASPECT)
-        self.lines_ = []
-        for name, curve in self.curves.items():
-            order = np.argsort(curve.epsilons, kind="stable")
-            epsilons, scores = curve.epsilons[order], curve.scores[order]
-            label = f"{name}: mean" if name else "mean"
-            (line,) = self.axes_.plot(epsilons, scores.mean(axis=1), "o-", ms=4, label=label)
-            self.lines_.append(line)
-            style = {"color": line.get_color(), "alpha": 0.35}
-            label = None if len(self.lines_) > 1 else "single fits"
-            repeated = np.repeat(epsilons, scores.shape[1])
-            self.axes_.plot(repeated, scores.ravel(), ".", label=label, **style)
-        self.axes_.set_xscale("log")
-        self.axes_.set(xlabel="epsilon", ylabel=self.score_name)
-        self.axes_.set_title(_TITLE, fontsize="medium", color="firebrick")
-        self.axes_.legend(fontsize="small")
 
 
 # NumbersDisplay: a few released numbers, each with its interval.

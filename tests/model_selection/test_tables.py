@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateTable
-from skdp_bary.model_selection import PrivateSearchCV, privacy_utility_curve
+from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.schema import Boolean, Category, Integer, Number, Schema
 from tests.cases import every
 from tests.world import Candidates, TableMisfit
@@ -84,11 +84,3 @@ def test_rows_that_would_move_are_counted(label):
         start += len(counts)
     assert start == len(query.expected)
     assert judge.rows_apart(query, np.abs(query.expected).sum()) == pytest.approx(30_000, abs=300)
-
-
-@pytest.mark.filterwarnings("ignore:A privacy-utility curve")
-@pytest.mark.filterwarnings("ignore:The table has about:skdp_bary.exceptions.PrivacyWarning")
-def test_the_curve_of_a_table_is_a_share_of_rows():
-    model = search().estimator.set_params(n_components=10)
-    curve = privacy_utility_curve(model, table(), epsilons=[0.01, 50.0], n_repeats=2)
-    assert -1 <= curve.scores[0].mean() < curve.scores[1].mean() < 0

@@ -26,17 +26,15 @@ from skdp_bary.plotting import (
     HeatmapDisplay,
     MeasureDisplay,
     NumbersDisplay,
-    PrivacyUtilityDisplay,
     SlicesDisplay,
 )
 from skdp_bary.schema import Boolean, Schema
 from tests.discovery import private_estimators
 from tests.estimators import PRIVATE
-from tests.world import PrivacyUtilityCurve, make_arguments
+from tests.world import make_arguments
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
-CURVE = PrivacyUtilityCurve(np.array([1.0, 0.1]), np.array([[0.7, 0.9], [0.2, 0.4]]))
 RNG = np.random.default_rng(0)
 Y = RNG.choice(["north", "south"], size=600)
 X = RNG.random((600, 3))
@@ -71,7 +69,6 @@ def fitted():
             12, epsilon=100.0, bounds=(0, 2), n_min=500, random_state=0
         ).fit(X[:, :2]),
         BudgetDisplay: BudgetAccountant(1.0),
-        PrivacyUtilityDisplay: CURVE,
     }
 
 
@@ -83,7 +80,6 @@ class TestEveryDisplay:
             (MeasureDisplay, "from_comparison", (X[:, :2],), {}),
             (HeatmapDisplay, "from_estimator", (), {"level": 0.9}),
             (BudgetDisplay, "from_accountant", (), {}),
-            (PrivacyUtilityDisplay, "from_comparison", (), {}),
         ]
         for kind, way, given, more in ways:
             n_axes = 2 if given or more else 1
@@ -105,8 +101,6 @@ class TestEveryDisplay:
             assert "not private" in rows.get_title()
             assert release.get_title().startswith("release, epsilon=2")
             assert rows.get_xlim() == release.get_xlim() == (0.0, 2.0)
-        curve = PrivacyUtilityDisplay.from_comparison(CURVE)
-        assert "not private" in curve.axes_.get_title()
         one = MeasureDisplay.from_comparison(measure(1), X[:, :1])
         assert "not private" in one.axes_[0].get_title()
         assert one.axes_[0].get_ylim() == one.axes_[1].get_ylim()
@@ -126,7 +120,7 @@ class TestEveryDisplay:
             assert title in axes.get_title()
 
     def test_what_cannot_be_drawn_is_refused(self, fitted):
-        bary, plane, curve = BarycenterDisplay, MeasureDisplay, PrivacyUtilityDisplay
+        bary, plane = BarycenterDisplay, MeasureDisplay
         for kind, way, given, error, told in (
             (bary, "estimator", (PrivateWassersteinBarycenter(),), NotFittedError, "fitted"),
             (plane, "estimator", (PrivateMeasure(),), NotFittedError, "fitted"),
@@ -135,12 +129,10 @@ class TestEveryDisplay:
             (plane, "comparison", (X,), ValueError, "X must have 2 features"),
             (HeatmapDisplay, "estimator", (PrivateMeasure(),), TypeError, "PrivateEMDHeatmap, got"),
             (NumbersDisplay, "estimator", (PrivateMeasure(),), TypeError, "numbers, got"),
-            (curve, "comparison", ({},), TypeError, "PrivacyUtilityCurve"),
-            (curve, "comparison", ({"a": 3.0},), TypeError, "PrivacyUtilityCurve"),
         ):
-            rows = way == "comparison" and kind is not curve
+            model = [fitted[kind]] if way == "comparison" else []
             with pytest.raises(error, match=told):
-                getattr(kind, f"from_{way}")(*([fitted[kind]] if rows else []), *given)
+                getattr(kind, f"from_{way}")(*model, *given)
 
     def test_a_missing_matplotlib_names_its_extra(self, fitted, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
@@ -338,18 +330,6 @@ def test_slices_are_those_of_the_release_and_chosen_by_public_rows(fitted):
     along = np.abs(sliced.directions_[1])
     assert set(chosen.slices) <= set(np.argsort(-along)[:5].tolist())
     assert len(chosen.axes_.lines) == 4
-
-
-def test_means_of_fits_are_drawn_over_epsilon_in_order():
-    display = PrivacyUtilityDisplay.from_comparison(CURVE, score_name="minus cost")
-    (line,), single = display.lines_, display.axes_.get_lines()[1]
-    assert line.get_xdata().tolist() == [0.1, 1.0]
-    np.testing.assert_allclose(line.get_ydata(), [0.3, 0.8])
-    assert sorted(single.get_ydata()) == [0.2, 0.4, 0.7, 0.9]
-    assert (display.axes_.get_xscale(), display.axes_.get_ylabel()) == ("log", "minus cost")
-    both = PrivacyUtilityDisplay.from_comparison({"grid": CURVE, "other": CURVE})
-    texts = [text.get_text() for text in both.axes_.get_legend().get_texts()]
-    assert texts == ["grid: mean", "single fits", "other: mean"] and len(both.lines_) == 2
 
 
 class TestBudgets:

@@ -22,8 +22,8 @@ from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
 
 from benchmarks.recording import Results
-from skdp_bary import PrivateEMDHeatmap, PrivateMeasure
-from skdp_bary.estimators import heatmap
+from skdp_bary import PrivateEMDHeatmap, PrivateKMeans, PrivateMeasure
+from skdp_bary.estimators import heatmap, kmeans_low
 from skdp_bary.estimators.noisy_trees import Pyramid, cells_of
 from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.transport.trees import cell_codes
@@ -32,11 +32,13 @@ RESULTS = Results("measure_kept")
 KEYS = ("family", "d", "noise", "main", "shape")
 EDGES = (4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0)
 SHARES, KNOWN, HALVINGS, SIDE = (0.02, 0.05, 0.09), 5.0, 3, 256
-DEVIATIONS = {"laplace": (1.7, 2.1), "gaussian": (3.6, 4.2)}  # of the best cell, about
+DEVIATIONS = {"laplace": (1.7, 2.1, 2.8), "gaussian": (3.6, 4.2)}  # of the best cell, about
 MAINS = ("point", "normal", "square")
 SPREAD = {"spike": 1.0, "blob": 1.5, "even": 10.0}  # ... and how many times that of each shape
 RELEASES = [("measure", d, noise) for d in (1, 2) for noise in ("laplace", "gaussian")]
 RELEASES.append(("heatmap", 2, "laplace"))
+RELEASES += [("kmeans", d, "laplace") for d in (1, 2, 3)]
+ABOUT = 0.28  # of a side: less than the distance of a group from the others
 
 
 def make_rows(main, shape, n, n_others, d, rng):
@@ -131,9 +133,38 @@ def measure_fit(family, d, noise, main, shape, seed):
     return (*max(found), breach) if found else None
 
 
+def measure_clusters(family, d, noise, main, shape, seed):
+    """Return the same as :func:`measure_fit`, of k-means."""
+    rng = np.random.default_rng((seed, d))
+    share, known = SHARES[seed % 3], rng.uniform(EDGES[0], EDGES[-1])
+    n_others = round(known * DEVIATIONS[noise][d - 1])
+    X = make_rows(main, shape, round(n_others / share), n_others, d, rng)
+    seen = mock.Mock(side_effect=kmeans_low._points)
+    with mock.patch.object(kmeans_low, "_points", seen):
+        model = PrivateKMeans(3, bounds=(0, 1), n_hint=len(X), random_state=seed).fit(X)
+    cells, *counts = seen.call_args.args[:4]
+    looks = list(zip(*kmeans_low.least_squares(*counts), strict=True))
+    place, found = X[0], []
+    for estimates, variances in reversed(looks):
+        around = (np.abs(cells.middles - place) <= cells.widths / 2).all(axis=1)
+        of_others = (np.abs(cells.middles - X[-1]) <= cells.widths / 2).all(axis=1)
+        if around.any() and not (around & of_others).any():
+            s = math.sqrt(variances[around][0])
+            found.append((n_others / s, estimates[around][0] / s))
+        cells = cells.coarser
+    if not found:
+        return None
+    near = (np.abs(model.coarse_.support - place) < ABOUT).all(axis=1)
+    rows, estimate = max(found)
+    kept = model.coarse_.weights[near].sum() * len(X) / n_others
+    breach = any(e >= KNOWN and kept * known < e / 2 for known, e in found)
+    return rows, kept, estimate / rows, breach
+
+
 def measure_cell(key, seeds):
     """Return the number of fits, lost masses, lost estimates and breaches by rows over `s`."""
-    found = np.array([fit for seed in seeds if (fit := measure_fit(*key, seed)) is not None])
+    measured = measure_clusters if key[0] == "kmeans" else measure_fit
+    found = np.array([fit for seed in seeds if (fit := measured(*key, seed)) is not None])
     known, kept, estimated, breach = found.T
     place = np.digitize(known, EDGES)
     rows = []
@@ -156,14 +187,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fits", type=int, default=300)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--family", nargs="+", default=["measure", "heatmap"])
+    parser.add_argument("--family", nargs="+", default=["measure", "heatmap", "kmeans"])
     parser.add_argument("--output", type=Results, default=RESULTS)
     options = parser.parse_args()
     warnings.simplefilter("ignore", PrivacyWarning)
     print("rows over s from", *EDGES)
     sums = {}
     for setting, main_shape, shape in product(RELEASES, MAINS, SPREAD):
-        if setting[0] not in options.family:
+        if setting[0] not in options.family or (setting[0] == "kmeans" and shape != "spike"):
             continue
         key = (*setting, main_shape, shape)
         counts = measure_cell(key, range(options.first, options.first + options.fits))

@@ -22,7 +22,7 @@ from ..estimators.measure import PrivateMeasure
 from ..estimators.sliced import DPSlicedWasserstein
 from ..estimators.table import PrivateTable
 from ..estimators.two_sample import PrivateTwoSampleTest
-from ..exceptions import import_optional, in_digits
+from ..exceptions import import_optional
 from ..geometry.bounds import in_words
 from ..inspection.check_private import check_private
 from ..privacy.accountant import BudgetAccountant
@@ -32,12 +32,14 @@ from ..schema.schema import Schema, template_of
 from ..values import column_names, column_values, is_missing
 from .offer import (
     ENDINGS,
+    amounts,
     arrays,
     at_most,
     check_rows,
     check_target,
     drawn,
     heatmap,
+    left_of,
     offer,
     open_budget,
     points,
@@ -450,8 +452,7 @@ def show(given):
     say(accountant)
     if given.at_most is not None:
         limited = at_most(accountant, given.at_most)
-        epsilon, delta = map(in_digits, limited.remaining())
-        say(f"left of this {limited.policy.period}: epsilon={epsilon}, delta={delta}")
+        say(f"{left_of(given.at_most)}: {amounts(*limited.remaining())}")
         for finding in limited.policy.audit(accountant.entries):
             say(f"not within {given.at_most}: {finding}")
 

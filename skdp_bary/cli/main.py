@@ -18,7 +18,18 @@ from ..exceptions import (
     ReadOnlyLedgerError,
 )
 from ..privacy.entries import COMPOSITIONS
-from .pages import BUDGET_STATUS, ERROR, NEED_DELTA, PAGES, REFUSED, in_shell, page, say
+from .pages import (
+    BUDGET_STATUS,
+    ERROR,
+    NEED_DELTA,
+    PAGES,
+    REFUSED,
+    in_shell,
+    integer,
+    number,
+    page,
+    say,
+)
 
 # Commands, their options, and what becomes of errors.
 
@@ -26,7 +37,6 @@ _EXPECTED = (ValueError, TypeError, OSError, ImportError, KeyError, OverflowErro
 
 _FEATURE = re.compile(r"\bfeature (\d+)\b")
 _WHITE = re.compile(r"[ \n]+")
-_NEGATIVE = re.compile(r"-[0-9.][0-9.eE+,-]*")  # such as -97.95,30.10
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,8 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         0 for success, 2 for an error, 3 for a release that the budget refused or, in a dry run,
         would refuse.
     """
-    asked = _shielded(sys.argv[1:] if arguments is None else arguments)
-    given, unknown = _parser().parse_known_args(asked)
+    given, unknown = _parser().parse_known_args(arguments)
     if unknown:  # the usage to show is that of the command, not that of all commands
         given.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
@@ -62,11 +71,6 @@ def main(arguments: list[str] | None = None) -> int:
         return ERROR
     except _EXPECTED as error:
         return _fail(error, ERROR)
-
-
-def _shielded(arguments):
-    """Put a blank before lists of numbers that begin with a minus, which are not options."""
-    return [f" {text}" if _NEGATIVE.fullmatch(text) else text for text in arguments]
 
 
 def _fail(error, status):
@@ -95,7 +99,7 @@ def _named(metavar, text, **terms):
 
 
 def _whole(default, text):
-    return _named("N", f"{text} (default: {default})", type=int, default=default)
+    return _named("N", f"{text} (default: {default})", type=integer, default=default)
 
 
 def _flag(text):
@@ -113,8 +117,8 @@ def _privacy(delta):
     """Return the options of the guarantee; None: releases without a delta to choose."""
     text = f"failure probability (default: {delta or 0:g})"
     return {
-        "--epsilon": {"type": float, "default": 1.0, "help": "privacy loss (default: 1)"},
-        **({} if delta is None else {"--delta": {"type": float, "default": delta, "help": text}}),
+        "--epsilon": {"type": number, "default": 1.0, "help": "privacy loss (default: 1)"},
+        **({} if delta is None else {"--delta": {"type": number, "default": delta, "help": text}}),
         "--neighbors": {
             "choices": get_args(Neighbors),
             "help": "neighboring relation (default: the ledger's, or add_remove)",
@@ -155,7 +159,7 @@ _PERSONS = {
     "--drop-missing": _flag("leave out rows with a missing value in a used column"),
     "--groups": _named("NAME", "column of person IDs: protect people, not rows"),
     "--unit": _named("NAME", "privacy unit, as in the ledger (default: the column of --groups)"),
-    "--n-hint": _named("N", "public estimate of the number of people", type=int),
+    "--n-hint": _named("N", "public estimate of the number of people", type=integer),
 }
 _LABELS = {
     "--label": _named("NAME", "column that names the group of a row"),
@@ -196,7 +200,7 @@ def _parser():
         **_COLUMNS,
         **_PERSONS,
         "other": {"help": "another file of the same kind and columns"},
-        "--n-min": _named("N", sizes, type=int, nargs="+"),
+        "--n-min": _named("N", sizes, type=integer, nargs="+"),
     }
     groups = {"rows": two, "privacy": _privacy(0.0)}
     _add(commands, "compare", PAGES["compare"], "run_compare", groups)
@@ -234,14 +238,11 @@ def _parser():
     return parser
 
 
-_NEGATIVE = re.compile(r"-\.?\d")
-
-
 def _add(commands, name, about, run, groups):
     """Add a command that runs one of the actions; its options by the title of their group."""
     command = commands.add_parser(name, **about)
     command.set_defaults(run=run, parser=command)
-    command._negative_number_matcher = _NEGATIVE  # also lists of numbers, as in -0.6,51.2
+    command._negative_number_matcher = re.compile(r"-\.?\d")  # also of lists, as in -0.6,51.2
     for title, options in groups.items():
         group = command.add_argument_group(title) if title else command
         for option, terms in options.items():
@@ -259,9 +260,9 @@ _ACTIONS = {  # what it does, options, an example
         "make a ledger with a budget limit",
         {
             **_LEDGER,
-            "--epsilon": {"type": float, "required": True, "help": "limit of the privacy loss"},
+            "--epsilon": {"type": number, "required": True, "help": "limit of the privacy loss"},
             "--delta": {
-                "type": float,
+                "type": number,
                 "default": 0.0,
                 "help": "limit of the failure probability (default: 0)",
             },
@@ -281,8 +282,8 @@ _ACTIONS = {  # what it does, options, an example
         "raise the limit, with who and why in an entry; it cannot be lowered",
         {
             **_LEDGER,
-            "--epsilon": {"type": float, "required": True, "help": "new limit"},
-            "--delta": {"type": float, "help": "new limit (default: unchanged)"},
+            "--epsilon": {"type": number, "required": True, "help": "new limit"},
+            "--delta": {"type": number, "help": "new limit (default: unchanged)"},
             **_WHO,
             **_NOTE,
         },

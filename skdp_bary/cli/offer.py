@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import os
-import re
 import secrets
 import shlex
 import sys
@@ -20,7 +19,7 @@ from ..privacy.accountant import BudgetAccountant
 from ..privacy.entries import ROWS, UNNAMED, shown
 from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.policy import SpendingPolicy
-from .pages import KEPT, NEED_DELTA, REFUSED, cell, in_shell, say, uninterrupted
+from .pages import KEPT, NEED_DELTA, REFUSED, cell, in_shell, number, say, uninterrupted
 
 # From an estimator to a release: the price, the charge, the file and the words.
 
@@ -62,7 +61,7 @@ def offer(estimator, table, given, limits, said, write=None, endings=()):
     unit = given.unit or {None: ROWS, ROWS: UNNAMED}.get(given.groups, given.groups)
     if given.dry_run:
         quote = accountant.quote(estimator, n_features, unit=unit)
-        say(_quote_in_words(quote, given.ledger))
+        say(_quote_in_words(quote, given))
         return 0 if quote.fits else REFUSED
     accountant.check(estimator.privacy_plan(n_features), who=type(estimator).__name__, unit=unit)
     terms = {"unit": unit, "note": given.note}
@@ -125,11 +124,11 @@ def _deliver(file, write, estimator, given):
 def _tell(words, accountant, given):
     """Print the paid release and what is left; if that can be printed no more, as an error."""
     if given.ledger is None:
-        left = f"spent {_amounts(*accountant.total())}, recorded nowhere (no --ledger)"
+        left = f"spent {amounts(*accountant.total())}, recorded nowhere (no --ledger)"
     else:
-        left = f"left of the budget: {_amounts(*accountant.remaining())}"
+        left = f"{left_of(given.at_most)}: {amounts(*accountant.remaining())}"
     if given.at_most is not None:
-        left += f" (--at-most {given.at_most} is not kept in the ledger: give it every time)"
+        left += f" (the ledger does not store --at-most {given.at_most}: pass it every time)"
     text = "; ".join([*words, left])
     try:
         say(text)
@@ -137,8 +136,14 @@ def _tell(words, accountant, given):
         say(text, sys.stderr)
 
 
-def _amounts(epsilon, delta):
+def amounts(epsilon, delta):
+    """Return an epsilon and a delta in words."""
     return f"epsilon={in_digits(epsilon)}, delta={in_digits(delta)}"
+
+
+def left_of(limit):
+    """Return the words for what is left: of this period where --at-most limits it."""
+    return f"left of this {limit.partition('/')[2]}" if limit else "left of the budget"
 
 
 def open_budget(given):
@@ -178,8 +183,7 @@ def at_most(accountant, limit):
     """Return a budget that spends no more than this in a period; its delta is limited in all."""
     epsilon, _, period = limit.partition("/")
     try:
-        number = float(epsilon.encode("ascii"))  # of text float reads the digits of all scripts
-        policy = SpendingPolicy(number, accountant.delta, period)
+        policy = SpendingPolicy(number(epsilon), accountant.delta, period)
     except ValueError:
         raise ValueError(
             "--at-most must be a positive epsilon per day, month, quarter or year, got "
@@ -188,20 +192,18 @@ def at_most(accountant, limit):
     return accountant.under(policy)
 
 
-def _quote_in_words(quote, ledger):
+def _quote_in_words(quote, given):
     fits = "fits" if quote.fits else "DOES NOT FIT"
     lines = [
-        f"{_amounts(quote.epsilon, quote.delta)}, {quote.plan.relation}; "
-        + ("no --ledger to charge" if ledger is None else fits),
+        f"{amounts(quote.epsilon, quote.delta)}, {quote.plan.relation}; "
+        + ("no --ledger to charge" if given.ledger is None else fits),
         *(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps),
     ]
-    if ledger is not None:
+    if given.ledger is not None:
         for when, left in (("now", quote.now), ("afterwards", quote.after)):
             if left is not None:
-                lines.append(f"left {when}: {_amounts(*left)}")
-    # in advice all amounts are for the next command
-    advice = re.sub(r"\b(epsilon|delta)=", r"--\1 ", in_shell(quote.advice))
-    return "\n".join([*lines, advice] if advice else lines)
+                lines.append(f"{left_of(given.at_most)} {when}: {amounts(*left)}")
+    return "\n".join(filter(None, [*lines, in_shell(quote.advice)]))
 
 
 # A file for a release that has not been paid for yet.

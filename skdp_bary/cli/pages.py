@@ -1,6 +1,7 @@
 """The words of the command line: help pages, text that others wrote, what is not interrupted."""
 
 import argparse
+import math
 import os
 import re
 import signal
@@ -8,6 +9,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from importlib.resources import files
+from shlex import quote
 
 from ..privacy.entries import shown
 
@@ -92,22 +94,28 @@ PAGES = _read()
 # What messages tell to write in Python, as it is typed in a shell and written in a schema.
 
 _TYPED = {
-    r"missing=True after pd\.to_numeric\(.*?\)(?=,)": "missing: true for numbers as 1234.5 or NA",
-    r"missing=True after pd\.to_datetime\(.*?\), or Text\(\)": "missing: true for dates as "
-    "2024-03-31 or NA",
+    r"^Column (.+) has values that are no numbers\. .*": lambda m: (
+        f"Column {m[1]} has values that are no numbers such as 1234.5. With missing: true, cells "
+        "may be empty, NA, NaN or null. Leave out other words by --where "
+        f"{quote(f'{m[1][1:-1]} != unknown')}, or declare a category."
+    ),
+    r"(?<=values that are no dates)\. .*": " such as 2026-12-31. Convert 31.12.2026 and "
+    "12/31/2026: sed -E 's#([0-9]{2})[.]([0-9]{2})[.]([0-9]{4})#\\\\3-\\\\2-\\\\1#g; "
+    "s#([0-9]{2})/([0-9]{2})/([0-9]{4})#\\\\3-\\\\1-\\\\2#g' rows.csv > new.csv",
     r"\bCategory\((\[.*?\])\)": r"{kind: category, values: \1}",
+    r"\bSchema\.template\(frame\)": "skdp-bary schema rows.csv",
     r"\bNumber\((.+?), (.+?)\)": r"{kind: number, low: \1, high: \2}",
     r"\b(missing|log)=True": r"\1: true",
+    r"\bspecial=\(([^()]+),\)": r"special: [\1]",
     r"\boutside=['\"](\w+)['\"]": r"outside: \1",
-    r"\bexample (low|high)=": r"example \1: ",
-    r"\b(example|fix is) (epsilon|delta|resolution)=": r"\1 --\2 ",
+    r"\b(special|values|low|high)=|(?<=^Column )(.+resolution)=": r"\1\2: ",
+    r"\b(example|fix is|admits|set) (epsilon|delta|resolution)=": r"\1 --\2 ",
     r"\bn_(clusters|atoms)=": r"--\1 ",
     r"\by is needed(.*)Call fit\(X, y\)": r"--label is needed\1Name their column: --label NAME",
     r"\bPass label=None": "Leave --label out",
     r"\bThose in domain_": "Those found",
     r"BudgetAccountant\.create makes": "skdp-bary budget create makes",
     r"BudgetAccountant\.open opens it": "Releases spend from it by --ledger",
-    r"\bspecial=\(([^()]+),\)": r"special: [\1]",
     r"frame\.dropna\(\)": "--drop-missing",
     r"(Then call )?BudgetAccountant\.restore\((\w+|'.*?'), (\w+|'.*?')\)": r"skdp-bary budget "
     r"restore \2 \3",
@@ -120,7 +128,6 @@ _TYPED = {
     r"\bbounds=None\b": "Without --bounds",
     r"\b(groups|unit)=": r"--\1 ",
     r"\bn_(hint|min)(?:(=)|\b)": lambda m: f"--n-{m[1]}{' ' * bool(m[2])}",
-    r" or None, got": ", got",
     r"\btotal_ is": "their number is",
 }
 
@@ -130,6 +137,23 @@ def in_shell(text):
     for python, typed in _TYPED.items():
         text = re.sub(python, typed, text)
     return text
+
+
+# Numbers as they are typed.
+
+
+def number(text):
+    """Return a finite number as in files: float also reads 1_0, and digits of all scripts."""
+    found = float("" if "_" in text or not text.isascii() else text)
+    if not math.isfinite(found):
+        raise ValueError
+    return found
+
+
+def integer(text):
+    """Return an integer."""
+    number(text)
+    return int(text)
 
 
 # Text that others wrote, on terminals and in tables for spreadsheets.

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..exceptions import import_optional
+from .pages import number
 
 # CSV files in which every physical line is a row, read from its own bytes alone.
 
@@ -487,12 +488,11 @@ def is_number(name):
 
 
 def _as_number(text):
-    """Return a finite number, None where the text is none to the readers of files either."""
+    """Return a finite number, None where the text is none."""
     try:
-        number = float("" if "_" in text or not text.isascii() else text)
+        return number(text)
     except ValueError:
         return None
-    return number if np.isfinite(number) else None
 
 
 # Parquet files: the type of a column is the file's, and is never guessed from its values.

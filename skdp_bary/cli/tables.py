@@ -9,6 +9,7 @@ import numpy as np
 from ..exceptions import import_optional
 from ..geometry.bounds import check_domain
 from ..values import names_somebody, unquoted
+from .pages import number
 from .readers import Batch, CsvFile, ParquetFile, is_number, keep_rows, missing_words, no_column
 
 # Tables on disk, read in batches.
@@ -194,7 +195,7 @@ def read_bounds(given, columns, named):
         return check_domain(dict(ranges), len(columns), columns)
     if len(given) != 2:
         raise ValueError(f"--bounds must be {_SPELLINGS}, got {' '.join(given)}.")
-    low, high = ([_number(number) for number in text.split(",")] for text in given)
+    low, high = ([_number(end) for end in text.split(",")] for text in given)
     if not {len(low), len(high)} <= {1, len(columns)}:
         raise ValueError(
             f"--bounds must be {_SPELLINGS}, two lists of {len(columns)} for the columns "
@@ -226,6 +227,6 @@ def _by_name(columns, ranges):
 
 def _number(text):
     try:
-        return float(text)
+        return number(text)
     except ValueError:
         raise ValueError(f"--bounds must be {_SPELLINGS}, got {text!r} for a number.") from None

@@ -130,11 +130,11 @@ class Schema:
             raise ValueError(
                 "A schema has no rules: they are given to PrivateTable(schema, rules=...)."
             )
-        if not isinstance(given, dict) or "columns" not in given or given.keys() - _KEYS:
+        if not isinstance(given, dict) or not given.get("columns") or given.keys() - _KEYS:
             got = sorted(map(str, given)) if isinstance(given, dict) else type(given).__name__
             raise ValueError(
-                f"A schema is a mapping with the keys {sorted(_KEYS)}, of which 'columns' must be "
-                f"there, got {got}. For example {_EXAMPLE}."
+                f"A schema is a mapping with the keys {sorted(_KEYS)}, of which 'columns' must "
+                f"hold some, got {got}. For example {_EXAMPLE}."
             )
         columns, sparse = given["columns"], given.get("sparse", False)
         if isinstance(columns, dict) and isinstance(columns.get("kind"), str):

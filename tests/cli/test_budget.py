@@ -45,7 +45,7 @@ def test_a_limit_per_period(ledger, tmp_path, capsys):
     assert len(BudgetAccountant.open(ledger).entries) == 1
     assert main([*asked, "--at-most", "0.5/year"]) == 0
     told = capsys.readouterr().out
-    assert "left of the budget: epsilon=0.05" in told and "give it every time" in told
+    assert "left of this year: epsilon=0.05" in told and "pass it every time" in told
     assert main(["budget", "show", ledger, "--at-most", "0.5/year"]) == 0
     told = capsys.readouterr().out
     assert "left of this year: epsilon=0.05, delta=1e-06" in told and "not within" not in told

@@ -137,11 +137,10 @@ SCHEMA = """columns:
 @every(
     "row, asked, words",
     [
-        ("$1;2020-01-01;no", [], "missing: true for numbers as 1234.5 or NA"),
-        ("1;1/2/2020;no", [], "missing: true for dates as 2024-03-31 or NA"),
+        ("$1;2020-01-01;no", [], "Leave out other words by --where 'age != unknown'"),
         ("1;2020-01-01;maybe", [], "{kind: category, values: ['yes', 'maybe']}"),
         ("NA;2020-01-01;no", [], "Declare missing: true, or leave out such rows: --drop-missing."),
-        ("1;2020-01-01;no", ["--n-hint", "30", "--dry-run"], "--epsilon "),
+        ("1;2020-01-01;no", ["--n-hint", "30", "--dry-run"], "With 30 rows at epsilon=1"),
         ("1;2020-01-01;no", ["--ledger", "unit.db"], "Pass --groups 'patient'"),
         ("1;2020-01-01;no", ["--ledger", "no.db"], "skdp-bary budget create makes one"),
         ("1;2020-01-01;no", ["--label", "age"], "Leave --label out."),
@@ -166,6 +165,18 @@ def test_messages_are_in_the_words_of_a_shell(tmp_path, monkeypatch, capsys, row
     assert status == (0 if "--dry-run" in asked else 3 if "plain.db" in asked else 2)
     told = "".join(capsys.readouterr())
     assert words in told and not PYTHON.search(told)
+
+
+def test_the_command_that_converts_dates_is_enough(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(SCHEMA)
+    Path("rows.csv").write_text("age,seen,ill\n1,31.12.2026,no\n1,12/31/2026,no\n")
+    assert main(["table", "rows.csv", "--schema", "s.yaml", "--out", "out.csv"]) == 2
+    told = capsys.readouterr().err
+    assert "no dates such as 2026-12-31" in told
+    subprocess.run(told.strip().split("12/31/2026: ")[1], shell=True, check=True)
+    assert Path("new.csv").read_text() == "age,seen,ill\n" + "1,2026-12-31,no\n" * 2
 
 
 def test_a_column_is_found_by_what_it_is_called_nearly(tmp_path, monkeypatch, capsys):

@@ -31,7 +31,6 @@ from ..schema.kinds import Date, Number
 from ..schema.schema import Schema, template_of
 from ..values import column_names, column_values, is_missing
 from .offer import (
-    ENDINGS,
     amounts,
     arrays,
     at_most,
@@ -150,23 +149,21 @@ def _moments(estimator, given, ending):
     )
 
 
-_RELEASES = {  # estimator, words, content of a file, endings of its name
-    "measure": (lambda given: PrivateMeasure(), _written, points, ENDINGS),
+_RELEASES = {  # estimator, words, content of a file
+    "measure": (lambda given: PrivateMeasure(), _written, points),
     "barycenter": (
         lambda given: PrivateWassersteinBarycenter(given.atoms, classes=given.classes),
         _written,
         points,
-        ENDINGS,
     ),
     "heatmap": (
         lambda given: PrivateEMDHeatmap(resolution=given.resolution),
         _written_map,
         heatmap,
-        ENDINGS,
     ),
-    "kmeans": (lambda given: PrivateKMeans(given.clusters), _written, points, ENDINGS),
-    "generate": (_generate, _written, synthetic, (".csv", ".npz")),
-    "sketch": (lambda given: PrivateDriftSketch(), _written, _moments, (".npz",)),
+    "kmeans": (lambda given: PrivateKMeans(given.clusters), _written, points),
+    "generate": (_generate, _written, synthetic),
+    "sketch": (lambda given: PrivateDriftSketch(), _written, _moments),
     "distance": (_distance, _distance_of),
 }
 
@@ -322,8 +319,8 @@ def run_synthetic(given):
         n_hint=given.n_hint,
         accountant=open_budget(given),
     )
-    table, endings = _DeclaredTable(file, words, groups), (".csv", ".npz", ".parquet")
-    return offer(estimator, table, given, schema.describe(), _synthetic_written, _content, endings)
+    table = _DeclaredTable(file, words, groups)
+    return offer(estimator, table, given, schema.describe(), _synthetic_written, _content)
 
 
 def _only(schema, given):

@@ -6,6 +6,7 @@ import sys
 import warnings
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import get_args
 
 from .._version import __version__
@@ -19,7 +20,6 @@ from ..exceptions import (
 )
 from ..privacy.entries import COMPOSITIONS
 from .pages import (
-    BUDGET_STATUS,
     ERROR,
     NEED_DELTA,
     PAGES,
@@ -27,7 +27,6 @@ from .pages import (
     in_shell,
     integer,
     number,
-    page,
     say,
 )
 
@@ -106,11 +105,18 @@ def _flag(text):
     return {"action": "store_true", "help": text}
 
 
-def _out(forms):
-    return {
-        "--out": _named("FILE", f"file of the release: {forms}; can be repeated", action="append"),
-        "--overwrite": _flag("replace an existing file"),
-    }
+def _out(*endings):
+    def file(path):
+        if Path(path).suffix not in endings:
+            raise argparse.ArgumentTypeError(f"must end in {forms}, got {path!r}.")
+        return path
+
+    forms = " or ".join(endings)
+    text = f"file of the release, ending in {forms}; can be repeated"
+    return {"--out": _named("FILE", text, action="append", type=file), **_OVERWRITE}
+
+
+_OVERWRITE = {"--overwrite": _flag("replace an existing file")}
 
 
 def _privacy(delta):
@@ -125,7 +131,7 @@ def _privacy(delta):
         },
         "--ledger": _named("FILE", "budget to charge, see: skdp-bary budget create"),
         **_AT_MOST,
-        "--note": _named("TEXT", "text for the entry of the ledger, such as 2026-03", default=""),
+        "--note": _named("TEXT", "text for the ledger entry, such as 2026-03", default=""),
         "--dry-run": _flag("print the privacy cost without reading or charging"),
     }
 
@@ -133,18 +139,18 @@ def _privacy(delta):
 _AT_MOST = {
     "--at-most": _named(
         "EPSILON/PERIOD",
-        "limit of all entries of this day, month, quarter or year, in UTC, such as 1/year; the "
+        "limit on all entries of this day, month, quarter or year (UTC), such as 1/year; the "
         "ledger does not store it, so pass it every time",
     )
 }
-_TABLE = "private table: .csv, .csv.gz or .parquet, with a line of column names"
+_TABLE = "private table: .csv, .csv.gz or .parquet, with column names in the first line"
 _KEEP = {"--keep-columns": _named("NAME", "only these columns (default: all)", nargs="+")}
 _COLUMNS = {
     "--columns": _named("NAME", "columns to use (default: all)", nargs="+"),
     "--bounds": _named(
         "NAME=LOW:HIGH",
-        "public range of every column, such as lon=-98:-97 lat=30:31; or LOW HIGH, two numbers or "
-        "two comma-separated lists",
+        "public range of every column, such as lon=-98:-97 lat=30:31; or two numbers LOW HIGH for "
+        "all columns, or two comma-separated lists",
         nargs="+",
     ),
 }
@@ -166,13 +172,13 @@ _LABELS = {
     "--classes": _named("LABEL", "public set of groups", nargs="+"),
 }
 _ROWS = {"--rows": _whole(1000, "number of synthetic rows, at no privacy cost")}
-_FORMS = ".csv, .npz, .geojson or .png"
+_POINTS = _out(".csv", ".npz", ".geojson", ".png")
 _RELEASES = {  # options beside those that all have
-    "measure": _out(_FORMS),
-    "barycenter": {**_LABELS, "--atoms": _whole(8, "number of points"), **_out(_FORMS)},
-    "heatmap": {"--resolution": _whole(256, "cells along a side"), **_out(_FORMS)},
-    "kmeans": {"--clusters": _whole(8, "number of centers"), **_out(_FORMS)},
-    "generate": _LABELS | _ROWS | _out(".csv or .npz"),
+    "measure": _POINTS,
+    "barycenter": {**_LABELS, "--atoms": _whole(8, "number of points"), **_POINTS},
+    "heatmap": {"--resolution": _whole(256, "cells along a side"), **_POINTS},
+    "kmeans": {"--clusters": _whole(8, "number of centers"), **_POINTS},
+    "generate": _LABELS | _ROWS | _out(".csv", ".npz"),
     "sketch": _out(".npz"),
     "distance": {
         "--reference": _named("FILE", "public table with the same columns", required=True)
@@ -194,9 +200,9 @@ def _parser():
         }
         command = _add(commands, name, PAGES[name], "run_release", groups)
         command.set_defaults(release=name, **({"delta": 0.0} if delta is None else {}))
-    sizes = "public lower bound of the people in each table (default: estimated)"
+    sizes = "public lower bound on the people in each table (default: estimated)"
     two = {
-        "table": {"help": f"{_TABLE} or a sketch, .npz"},
+        "table": {"help": f"{_TABLE}; or a sketch, .npz"},
         **_COLUMNS,
         **_PERSONS,
         "other": {"help": "another file of the same kind and columns"},
@@ -204,7 +210,7 @@ def _parser():
     }
     groups = {"rows": two, "privacy": _privacy(0.0)}
     _add(commands, "compare", PAGES["compare"], "run_compare", groups)
-    schema = "public .yaml or .json file of the columns, see: skdp-bary schema"
+    schema = "public .yaml or .json file that declares the columns, see: skdp-bary schema"
     groups = {
         "rows": {
             "table": {"help": _TABLE},
@@ -213,26 +219,25 @@ def _parser():
             **_PERSONS,
         },
         "release": {
-            "--label": _named("NAME", "column that the others predict"),
+            "--label": _named("NAME", "column that models are to predict from the others"),
             **_ROWS,
-            **_out(".csv, .npz or .parquet"),
+            **_out(".csv", ".npz", ".parquet"),
         },
         "privacy": _privacy(1e-6),
     }
     _add(commands, "table", PAGES["table"], "run_synthetic", groups)
     budget = commands.add_parser("budget", **PAGES["budget"])
     actions = budget.add_subparsers(metavar="ACTION", required=True)
-    for name, (text, options, example) in _ACTIONS.items():
-        example = f"  skdp-bary budget {name} {example}\n"
-        about = page(text, f"{text[0].upper()}{text[1:]}.", example, BUDGET_STATUS)
-        _add(actions, name, about, "raise_" if name == "raise" else name, {None: options})
+    for name, options in _ACTIONS.items():
+        run = "raise_" if name == "raise" else name
+        _add(actions, name, PAGES[f"budget {name}"], run, {None: options})
     place = {"pipeline": _named("MODULE:NAME", "the pipeline, such as mypackage.models:pipe")}
     _add(commands, "audit", PAGES["audit"], "run_audit", {None: place})
     written = {
         "table": _named("TABLE", "a file ending in .csv, .csv.gz or .parquet"),
         **_KEEP,
-        **_out(""),
         "--out": _named("FILE", ".yaml file of the schema (default: print it)"),
+        **_OVERWRITE,
     }
     _add(commands, "schema", PAGES["schema"], "run_schema", {None: written})
     return parser
@@ -253,69 +258,43 @@ def _add(commands, name, about, run, groups):
 # Commands for the owner of a budget.
 
 _LEDGER = {"ledger": {"help": "ledger file, or postgresql://user@host/database#budget"}}
-_WHO = {"--who": {"default": "", "help": "decision maker, for the entry"}}
-_NOTE = {"--note": {"default": "", "help": "reason, for the entry"}}
-_ACTIONS = {  # what it does, options, an example
-    "create": (
-        "make a ledger with a budget limit",
-        {
-            **_LEDGER,
-            "--epsilon": {"type": number, "required": True, "help": "limit of the privacy loss"},
-            "--delta": {
-                "type": number,
-                "default": 0.0,
-                "help": "limit of the failure probability (default: 0)",
-            },
-            "--neighbors": {"choices": get_args(Neighbors), "default": "add_remove"},
-            "--composition": {"choices": COMPOSITIONS, "default": "sum"},
-            "--unit": _named("NAME", "privacy unit, such as patient_id: others are refused"),
-            "--file-group": _named("GROUP", "group of this computer that may spend from the file"),
+_WHO = {
+    "--who": {"default": "", "help": "who decided, for the entry"},
+    "--note": {"default": "", "help": "reason, for the entry"},
+}
+_ACTIONS = {
+    "create": {
+        **_LEDGER,
+        "--epsilon": {"type": number, "required": True, "help": "limit on the privacy loss"},
+        "--delta": {
+            "type": number,
+            "default": 0.0,
+            "help": "limit on the failure probability (default: 0)",
         },
-        "budget.db --epsilon 2",
-    ),
-    "show": (
-        "print the entries and what is left",
-        {**_LEDGER, **_AT_MOST},
-        "budget.db --at-most 1/year",
-    ),
-    "raise": (
-        "raise the limit, with who and why in an entry; it cannot be lowered",
-        {
-            **_LEDGER,
-            "--epsilon": {"type": number, "required": True, "help": "new limit"},
-            "--delta": {"type": number, "help": "new limit (default: unchanged)"},
-            **_WHO,
-            **_NOTE,
-        },
-        'budget.db --epsilon 3 --who "M. Curie" --note "year 2"',
-    ),
-    "receipt": ("print a receipt of all entries, to store elsewhere", _LEDGER, "budget.db"),
-    "verify": (
-        "check that a ledger is intact",
-        {
-            **_LEDGER,
-            "--receipt": _named("FILE", "also check that it has all entries of this receipt"),
-        },
-        "budget.db --receipt r.json",
-    ),
-    "backup": (
-        "write a backup that cannot be spent from",
-        {**_LEDGER, "copy": {"help": "new file"}},
-        "budget.db copy.db",
-    ),
-    "restore": (
-        "replace a lost ledger file by a backup; then repeat the charges made after the backup",
-        {
-            "copy": {"help": "backup, or a refused ledger file that was moved"},
-            "ledger": {"help": "new ledger file"},
-            **_WHO,
-            **_NOTE,
-        },
-        'copy.db budget.db --who "M. Curie"',
-    ),
-    "export": (
-        "print the entries as CSV or JSON",
-        {**_LEDGER, "--format": {"choices": ["csv", "json"], "default": "csv"}},
-        "budget.db --format json",
-    ),
+        "--neighbors": {"choices": get_args(Neighbors), "default": "add_remove"},
+        "--composition": {"choices": COMPOSITIONS, "default": "sum"},
+        "--unit": _named("NAME", "privacy unit, such as patient_id: others are refused"),
+        "--file-group": _named(
+            "GROUP", "group of users of this computer who may spend from the file"
+        ),
+    },
+    "show": _LEDGER | _AT_MOST,
+    "raise": {
+        **_LEDGER,
+        "--epsilon": {"type": number, "required": True, "help": "new limit"},
+        "--delta": {"type": number, "help": "new limit (default: unchanged)"},
+        **_WHO,
+    },
+    "receipt": _LEDGER,
+    "verify": {
+        **_LEDGER,
+        "--receipt": _named("FILE", "also check that it has all entries of this receipt"),
+    },
+    "backup": {**_LEDGER, "copy": {"help": "new file"}},
+    "restore": {
+        "copy": {"help": "backup, or a refused ledger file that was moved"},
+        "ledger": {"help": "new ledger file"},
+        **_WHO,
+    },
+    "export": {**_LEDGER, "--format": {"choices": ["csv", "json"], "default": "csv"}},
 }

@@ -24,7 +24,7 @@ from .pages import KEPT, NEED_DELTA, REFUSED, cell, in_shell, number, say, unint
 # From an estimator to a release: the price, the charge, the file and the words.
 
 
-def offer(estimator, table, given, limits, said, write=None, endings=()):
+def offer(estimator, table, given, limits, said, write=None):
     """Make a release, or say what it would cost; return the exit status.
 
     Parameters
@@ -42,8 +42,6 @@ def offer(estimator, table, given, limits, said, write=None, endings=()):
     write : callable, default=None
         Returns the content of a file, of estimator, options and the ending of a name; None where
         nothing is written.
-    endings : tuple of str, default=()
-        What the name of the file may end in.
     """
     accountant, n_features = estimator.accountant, len(given.columns)
     person = (
@@ -57,7 +55,7 @@ def offer(estimator, table, given, limits, said, write=None, endings=()):
             f"rows are kept where {' and '.join(map(shown, rules))}; if none is, no message says so"
         )
     if write is not None:
-        _check_out(given, endings)
+        _check_out(given)
     unit = given.unit or {None: ROWS, ROWS: UNNAMED}.get(given.groups, given.groups)
     if given.dry_run:
         quote = accountant.quote(estimator, n_features, unit=unit)
@@ -81,7 +79,7 @@ def offer(estimator, table, given, limits, said, write=None, endings=()):
     return 0 if whole else KEPT
 
 
-def _check_out(given, endings):
+def _check_out(given):
     """Raise unless the release can have the forms and the names that are asked for."""
     if given.out is None:
         if given.dry_run:
@@ -91,8 +89,6 @@ def _check_out(given, endings):
         raise ValueError(f"--out must name different files, got {' and '.join(given.out)}.")
     for out in given.out:
         ending = Path(out).suffix
-        if ending not in endings:
-            raise ValueError(f"--out must end in {' or '.join(endings)}, got {out!r}.")
         if ending == ".geojson" and len(given.columns) != 2:
             raise ValueError(
                 f"--out {out}: GeoJSON needs two columns (longitude, latitude), got "
@@ -356,7 +352,6 @@ def _write_all(file, content):
 
 _MOST_CELLS = 1 << 25  # some gigabytes as text
 _PICTURE = "skdp-bary --out picture.png"
-ENDINGS = (".csv", ".geojson", ".npz", ".png")
 
 
 def check_rows(rows, columns):

@@ -18,73 +18,26 @@ from ..privacy.entries import shown
 ERROR, REFUSED, KEPT = 2, 3, 4
 NEED_DELTA = ("generate", "sketch")  # releases that have no pure form
 
-RELEASE_STATUS = """\
-  0  done; the release was written to --out, or printed
-  2  usage, input or ledger error; nothing was written
-  3  over budget, also with --dry-run; nothing was charged or written
-  4  the release was charged but not written to --out; the message names the file that has it
-"""
-BUDGET_STATUS = """\
-  0  done
-  2  usage or ledger error
-  3  refused, for example a limit below the present one
-"""
-_AUDIT_STATUS = """\
-  0  every step keeps the guarantee, or is independent of the rows
-  2  a step leaks or is unknown, or there is no such pipeline
-"""
-_ANY_STATUS = """\
-  0  done
-  2  usage, input or ledger error, or an audited step leaks
-  3  over budget, also with --dry-run
-  4  the release was charged but not written to --out; the message names the file that has it
-"""
-ENVIRONMENT = """\
-environment:
-  OMP_NUM_THREADS   number of threads of the numerical libraries
-  PGPASSFILE        file with the password of a ledger on a PostgreSQL server
-  COLUMNS           width of this text
-"""
-_TABLES = """\
-Rows outside --bounds {outside}. Choose bounds, sizes, groups and columns without
-looking at the rows: epsilon does not cover choices made from the rows. With --groups all rows with
-one ID are one person, and the table is read as a whole. Without, every row is a person, and rows
-are read in chunks.
-"""
-_PERSONS = """\
-With --groups all rows with one ID are one person, and the table is read as a whole. Without, every
-row is a person, and rows are read in chunks.
-"""
-_OTHERS = {  # of pages that do not end as those of releases: the last paragraph, and the status
-    "table": (_PERSONS, RELEASE_STATUS),
-    "audit": ("", _AUDIT_STATUS),
-    "schema": ("", BUDGET_STATUS.replace("ledger", "file").split("  3")[0]),
-    "budget": ("", BUDGET_STATUS),
-    "skdp-bary": ("", _ANY_STATUS),
-}
-
-
-def page(brief, description, examples, status):
-    """Return arguments of a parser: a line for the list of commands, a text, lines to type."""
-    return {
-        "help": brief,
-        "description": description,
-        "epilog": f"examples:\n{examples}\nexit status:\n{status}\n{ENVIRONMENT}",
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
-    }
-
 
 def _read():
     """Return pages by command: a line for the list, a text, and examples, which are set in."""
-    found, text = {}, files(__package__).joinpath("pages.txt").read_text(encoding="utf-8")
-    for block in text.strip().split("\n\n"):
-        head, *lines = block.splitlines()
-        name, _, brief = head.partition(": ")
+    text = files(__package__).joinpath("pages.txt").read_text(encoding="utf-8")
+    found, shared = {}, {}
+    for head, *lines in map(str.splitlines, text.strip().split("\n\n")):
+        name, colon, brief = head.partition(": ")
+        if not colon:  # a paragraph of several pages
+            shared[head] = "\n".join(["", *lines])
+            continue
         told = [line for line in lines if not line.startswith("  ")]
-        outside = "carry no mass" if name == "heatmap" else "are clipped to them"
-        more, status = _OTHERS.get(name, (_TABLES.format(outside=outside), RELEASE_STATUS))
-        examples = "\n".join([*lines[len(told) :], ""])
-        found[name] = page(brief, "\n".join([*told, "", more]), examples, status)
+        examples = "\n".join(lines[len(told) :])
+        ends = (f"\n{end}{shared[end]}\n" for end in ("exit status:", "environment:"))
+        found[name] = {
+            "help": brief,
+            "description": "\n".join(shared.get(line, line) for line in told)
+            or f"{brief[0].upper()}{brief[1:]}.",
+            "epilog": "\n".join([f"examples:\n{examples}", *ends]).rstrip("\n"),
+            "formatter_class": argparse.RawDescriptionHelpFormatter,
+        }
     return found
 
 

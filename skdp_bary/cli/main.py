@@ -19,16 +19,7 @@ from ..exceptions import (
     ReadOnlyLedgerError,
 )
 from ..privacy.entries import COMPOSITIONS
-from .pages import (
-    ERROR,
-    NEED_DELTA,
-    PAGES,
-    REFUSED,
-    in_shell,
-    integer,
-    number,
-    say,
-)
+from .pages import ERROR, NEED_DELTA, PAGES, REFUSED, in_shell, integer, number, say
 
 # Commands, their options, and what becomes of errors.
 

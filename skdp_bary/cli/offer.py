@@ -196,9 +196,10 @@ def _quote_in_words(quote, given):
         *(f"  {step.name}: {step.mechanism}" for step in quote.plan.steps),
     ]
     if given.ledger is not None:
-        for when, left in (("now", quote.now), ("afterwards", quote.after)):
-            if left is not None:
-                lines.append(f"{left_of(given.at_most)} {when}: {amounts(*left)}")
+        left = left_of(given.at_most)
+        for when, amount in (("now", quote.now), ("afterwards", quote.after)):
+            if amount is not None:
+                lines.append(f"{left} {when}: {amounts(*amount)}")
     return "\n".join(filter(None, [*lines, in_shell(quote.advice)]))
 
 

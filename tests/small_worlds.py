@@ -33,23 +33,14 @@ from skdp_bary.queries.cells import (
     QuadGrid,
     RunDivision,
 )
-from skdp_bary.queries.classes import (
-    Apart,
-    ByClass,
-    ColumnHistograms,
-    PairDistances,
-    PairTables,
-    TableMisfit,
-)
+from skdp_bary.queries.classes import Apart, ByClass, ColumnHistograms, PairDistances, PairTables
 from skdp_bary.queries.clusters import ClippedMeans, ClusterMoments, TotalSpread, digits_of
 from skdp_bary.queries.frames import Frame, FrameDistances, Gram, Histogram
 from skdp_bary.queries.maps import (
     Clipped,
     FeaturesOf,
-    HitCount,
     InCells,
     InWidths,
-    LinearClassifier,
     Mapped,
     RowFeatures,
     RowMapped,
@@ -597,8 +588,6 @@ def _head_worlds():
     point = HeadPoint(0.1 * rng.normal(size=(3, 3)), rng.normal(size=(2, 4)))
     places, none = 4.0 * rng.normal(size=(6, 2)), np.zeros(2)
     yield World("plane", lambda u, p: PredictedClasses(frame, point, u), places)
-    line = LinearClassifier(_SQUARE, np.array([[-1.0, 0.0], [1.0, 0.0]]), np.array([1.0, 0.0]))
-    yield World("plane", lambda u, p: HitCount(line, u), places, n_classes=2)
     yield World("plane", lambda u, p: ClippedGradients(frame, point, none, 1e-3, u), places)
 
 
@@ -607,15 +596,13 @@ def _table_worlds():
     sizes, bins = (2, 2, 3), (np.arange(2), np.arange(2), np.array([0, 0, 1]))
     one = bins, ((0, 1), (0, 2), (1, 2)), None, 1
     two = (None, *bins[1:]), ((1, 2),), 0, 2
-    far, near = np.array([1, 0, 2, 0, 1, 0, 0, 1]), np.tile([0, 0, 0, 4], 3)
+    far = np.array([1, 0, 2, 0, 1, 0, 0, 1])
     yield World("cells", lambda u, p: ColumnHistograms(sizes, None, u, p), places)
     yield World("cells by class", lambda u, p: ColumnHistograms(sizes, 0, u, p), places)
     yield World("cells", lambda u, p: PairTables(*one, u), places)
     yield World("cells by class", lambda u, p: PairTables(*two, u), places)
     distances = World("cells by class", lambda u, p: PairDistances(*two, u, far * u // 2), places)
-    misfit = World("cells", lambda u, p: TableMisfit(*one, u, near * u), places[:2])
     yield replace(distances, linear=False)
-    yield replace(misfit, linear=False, places=np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 2.0]]))
 
 
 def world_size(world, large=False):

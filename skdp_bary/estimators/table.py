@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -17,7 +14,7 @@ from ..parameters import MOST_STEPS, PRIVACY_RULES, Integer, Name, OfColumns, Ru
 from ..privacy.mechanisms import ADD_REMOVE
 from ..privacy.noise import public_generator
 from ..privacy.spending import SharedBudget
-from ..queries.classes import ColumnHistograms, TableMisfit
+from ..queries.classes import ColumnHistograms
 from ..rows.grouping import declared
 from ..rows.opening import warn
 from ..schema.cells import MOST_SINGLE, ListCells, TableCells, container_of, spans_magnitudes
@@ -28,15 +25,7 @@ from .base import BasePrivateEstimator
 from .notices import ENOUGH, rounded_up
 from .table_fitting import fit_mixture, target_of
 from .table_mixture import check_rules, mixture_of, try_rules
-from .table_queries import (
-    LEAST_ROWS,
-    TUNED,
-    TableSetting,
-    bins_between,
-    nominal_sd,
-    questions,
-    shares,
-)
+from .table_queries import LEAST_ROWS, TUNED, TableSetting, nominal_sd, questions, shares
 from .table_views import TableViews
 
 # PrivateTable: a synthetic table from one private release of a real one.
@@ -284,10 +273,6 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         check_rules(self.rules, dict(zip(schema.names or (), columns, strict=False)))
         return TableSetting(columns, label, self.delta == 0)
 
-    def _judge(self, n_features):
-        """Comparison of mixtures of this schema with rows."""
-        return TableJudge(self._schema, n_features)
-
     def _label_place(self, n_features):
         """Return the place of the column that tells the class, or None."""
         if self.label is None:
@@ -458,83 +443,3 @@ def warn_of_misfit(columns, measured, epsilon):
                     f"wider public range{alike}.",
                     stacklevel=5,
                 )
-
-
-# How far the tables of pairs that a mixture expects are from those of rows.
-
-_BINS = 20  # of a line, and of a list
-_LARGEST = 2.0**61  # of an expected count in units: differences stay in 64 bits
-
-
-@dataclass(frozen=True, eq=False)
-class TableJudge:
-    """Compares mixtures with rows in public bins, the same for all mixtures.
-
-    Parameters
-    ----------
-    schema : Schema
-    n_columns : int
-    """
-
-    schema: object
-    n_columns: int
-
-    @cached_property
-    def bins(self):
-        """By column: the bin of every cell; some of the line, some of the list, one of missing."""
-        found = []
-        for cells in TableCells(self.schema).columns(self.n_columns):
-            listed = cells.n_values - cells.n_ordered
-            values = np.arange(listed) * _BINS // max(listed, _BINS)
-            missing = np.zeros(cells.n_cells - cells.n_values, dtype=np.int64)
-            even = np.arange(cells.n_ordered) * _BINS // max(cells.n_ordered, _BINS)
-            parts = [bins_between(even, cells.alone), values, missing]
-            starts = np.cumsum([0] + [int(part[-1]) + 1 if len(part) else 0 for part in parts])
-            found.append(np.concatenate([p + s for p, s in zip(parts, starts, strict=False)]))
-        return tuple(found)
-
-    @cached_property
-    def pairs(self):
-        """All pairs of columns; a column alone is a pair with itself."""
-        return tuple(combinations(range(self.n_columns), 2)) or ((0, 0),)
-
-    def query(self, units=1, mixture=None, total=0.0):
-        """Return the question how far rows are from a mixture; without one, from no rows at all.
-
-        Parameters
-        ----------
-        units : int
-            Largest mass of a person.
-        mixture : TableMixture or None
-        total : float
-            People, public or released.
-        """
-        shares = np.zeros(()) if mixture is None else self._shares(mixture)
-        expected = np.rint(np.clip(shares * total * units, 0.0, _LARGEST)).astype(np.int64)
-        return TableMisfit(self.bins, self.pairs, units=units, expected=expected)
-
-    def rows_apart(self, query, value):
-        """Return an answer as a number of rows: the mean over pairs of half the differences."""
-        return float(value) / (2.0 * len(self.pairs) * query.units)
-
-    def _shares(self, mixture):
-        """Return the probabilities of all entries of all tables, one table after another."""
-        tables = [0.0] * len(self.pairs)
-        for code, weights in enumerate((mixture.weights / mixture.weights.sum()).T):
-            columns = [self._column(mixture, place, code) for place in range(self.n_columns)]
-            for number, (i, j) in enumerate(self.pairs):
-                weighed = weights[:, None] * columns[i]
-                table = np.diag(weighed.sum(axis=0)) if i == j else weighed.T @ columns[j]
-                tables[number] = tables[number] + table
-        return np.concatenate([table.ravel() for table in tables])
-
-    def _column(self, mixture, place, code):
-        """Return the probabilities of the bins of a column in every component of a class."""
-        bins = self.bins[place]
-        if place == mixture.label:
-            found = np.zeros((len(mixture.weights), bins.max() + 1))
-            found[:, bins[code]] = 1.0
-            return found
-        column = mixture.columns[place][code]
-        cells = column.components[:, column.bins] * column.inside[code]  # (n_components, n_cells)
-        return cells @ np.eye(bins.max() + 1)[bins]

@@ -54,7 +54,6 @@ _MORE_IS_BETTER = (
     "number, up to noise, and is charged for it. Fix the number by public knowledge, or compute "
     "the cost curve from one release with choose_n_clusters."
 )
-_SCORING = "That needs a PrivateGenerator; leave scoring=None for all others."
 _NUMBERS_OF_POINTS = frozenset({"n_clusters", "n_atoms"})
 
 
@@ -98,10 +97,6 @@ class PrivateSearchCV(
     score_share : float, default=0.1
         Share of a trial's budget for its score.
 
-    scoring : {"accuracy"}, default=None
-        "accuracy": rows that a linear classifier, trained on samples of a PrivateGenerator, labels
-        correctly. None: see ``best_score_``.
-
     epsilon, delta : float, default=1.0, 0.0
         Cost of the whole search.
 
@@ -122,8 +117,7 @@ class PrivateSearchCV(
     best_score_ : float
         Its noisy score. Of points: minus the sum of squared distances from rows to the nearest,
         clipped. Of measures, heatmaps, sketches and generators: minus the sliced Wasserstein
-        distance to a PrivateMeasure that every trial releases. Of tables: minus the number of rows
-        that would have to move. For "accuracy": the number of rows labeled correctly.
+        distance to a PrivateMeasure that every trial releases.
     best_score_stderr_ : float or None
         Public standard deviation of the noise of a score. Closer candidates are chosen by chance.
         None for distances.
@@ -140,9 +134,8 @@ class PrivateSearchCV(
         DiscreteLaplace when ``delta=0``, otherwise RoundedGaussian.
     Sensitivity
         That of the estimator. A person moves the sum of clipped losses by at most the largest loss,
-        the number of correct labels by at most 1, whoever replaces whom, and the number of rows of
-        a table that would have to move by at most 1/2, or 1 if replaced. A score by distance is
-        post-processing of the trial and a PrivateMeasure.
+        whoever replaces whom. A score by distance is post-processing of the trial and a
+        PrivateMeasure.
     Budget
         All trials and the choice together cost (epsilon, delta). For pure trials of epsilon e that
         is (2 + eta) e, with eta = 0 ("logarithmic") or 1 ("geometric"); for Gaussian trials the
@@ -177,7 +170,6 @@ class PrivateSearchCV(
         "trials": Option(("logarithmic", "geometric", "poisson")),
         "mean_trials": Number(1.0 + 1e-6, 1e6) | None,
         "score_share": Number(1e-6, 1.0 - 1e-6),
-        "scoring": Option(("accuracy",), _SCORING) | None,
     } | {name: PRIVACY_RULES[name] for name in ("epsilon", "delta", "accountant", "random_state")}
 
     def __init__(
@@ -188,7 +180,6 @@ class PrivateSearchCV(
         trials: Literal["logarithmic", "geometric", "poisson"] = "logarithmic",
         mean_trials: float | None = None,
         score_share: float = 0.1,
-        scoring: Literal["accuracy"] | None = None,
         epsilon: float = 1.0,
         delta: float = 0.0,
         accountant: SharedBudget | None = None,
@@ -199,7 +190,6 @@ class PrivateSearchCV(
         self.trials = trials
         self.mean_trials = mean_trials
         self.score_share = score_share
-        self.scoring = scoring
         self.epsilon = epsilon
         self.delta = delta
         self.accountant = accountant
@@ -373,9 +363,7 @@ _ONE_SHOT = (
     "A search reads the rows in every trial, and an iterator of chunks is spent after one reading; "
     "pass a list of chunks or a function that returns a new iterator."
 )
-_SET_HERE = frozenset(
-    {"delta", "bounds", "schema", "rules", "neighbors", "accountant", "random_state"}
-)
+_SET_HERE = frozenset({"delta", "bounds", "neighbors", "accountant", "random_state"})
 
 
 class Candidates:
@@ -391,14 +379,14 @@ class Candidates:
     grid : list of dict
         Parameters of every candidate.
     trial : Trial
-    kind : NearestScore, TransportScore, AccuracyScore or MisfitScore
+    kind : NearestScore or TransportScore
         How trials are scored.
     payer : BasePrivateEstimator
         The estimator with the budget of the search, of which it knows the terms.
     """
 
     def __init__(self, search):
-        self.parts = search_parts(search.estimator, search.scoring)
+        self.parts = search_parts(search.estimator)
         self.grid = list(ParameterGrid(search.param_grid))
         varied = {name for params in self.grid for name in self.parts.own_params(params)}
         if not varied:
@@ -420,7 +408,7 @@ class Candidates:
         law = make_trials(search.trials, mean)
         epsilon, delta = as_charged(search.epsilon, search.delta)
         self.trial = make_trial(law, epsilon, delta, search.score_share)
-        self.kind = score_of(self.parts.private, search.scoring)
+        self.kind = score_of(self.parts.private)
         self.payer = clone(self.parts.private).set_params(
             epsilon=epsilon, delta=delta, accountant=search.accountant
         )

@@ -1,13 +1,10 @@
 """One trial of a private search: what is searched, what it may spend, how it is scored."""
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 from ..desk.desk import Desk, PaidSteps, require_noise
@@ -17,17 +14,19 @@ from ..estimators.measure import PrivateMeasure
 from ..estimators.table import PrivateTable
 from ..exceptions import exact
 from ..geometry.bounds import check_domain
+from ..geometry.lattices import slicing_directions
 from ..privacy.mechanisms import DiscreteLaplace, RoundedGaussian, gaussian_epsilon, gaussian_mu
 from ..privacy.plans import SelectionPlan, Step, selection_mu, split_epsilon
-from ..queries.maps import HitCount, LinearClassifier
 from ..queries.power_cells import NearestLoss
 from ..rows.opening import source_for
-from ..rows.persons import coarser_units, encode_labels
+from ..rows.persons import coarser_units
 from ..rows.sources import ArraySource
 from ..transformers.public_steps import MISSING, RAW, form_after, public_fault, walk_steps
 from ..transport.measures import DiscreteMeasure, univariate_cost
 
 # What a private search searches over: an estimator of this package, and public steps before it.
+
+_NOT_SCORED = (PrivateDomainAdapter, PrivateTable)
 
 
 @dataclass(frozen=True)
@@ -82,10 +81,10 @@ class SearchParts:
         return Pipeline([*public.steps, (self.name, fitted)])
 
 
-def search_parts(estimator, scoring=None):
+def search_parts(estimator):
     """Split what a search was given, or raise when it cannot be searched privately."""
     if not isinstance(estimator, Pipeline):
-        return SearchParts(_check_private(estimator, scoring))
+        return SearchParts(_check_private(estimator))
     public = Pipeline(estimator.steps[:-1]) if len(estimator.steps) > 1 else None
     steps = [] if public is None else walk_steps("", public)
     for path, step, form in steps:
@@ -103,28 +102,23 @@ def search_parts(estimator, scoring=None):
                 f"{fault.advice or 'see check_private'}."
             )
     name, last = estimator.steps[-1]
-    last = _check_private(last, scoring)
-    if form_after(public, RAW).gaps and not hasattr(last, "schema"):  # as of check_private
+    last = _check_private(last)
+    if form_after(public, RAW).gaps:  # as of check_private
         raise ValueError(f"The last step of the pipeline: {MISSING.reason}; {MISSING.advice}.")
     return SearchParts(last, name, public)
 
 
-def _check_private(estimator, scoring):
+def _check_private(estimator):
     if not isinstance(estimator, BasePrivateEstimator):
         raise TypeError(
             "estimator must be one of this package, or a pipeline that ends in one, got "
             f"{estimator!r}. For example PrivateKMeans(3, bounds=(0, 1))."
         )
-    if score_of(estimator) is None or isinstance(estimator, PrivateDomainAdapter):
+    if score_of(estimator) is None or isinstance(estimator, _NOT_SCORED):
         raise TypeError(
             "estimator must represent rows by points (have predict, and distances from them as "
             "transform) or by a distribution (have sample or to_measure), so that trials can be "
             f"scored, got {estimator!r}."
-        )
-    if score_of(estimator, scoring) is None:
-        raise TypeError(
-            f"scoring must be None for {type(estimator).__name__}, got {scoring!r}, which needs a "
-            "PrivateGenerator. Pass scoring=None, which scores by distances."
         )
     if estimator.accountant is not None:
         raise ValueError("Give the accountant to the search: it is charged once for all fits.")
@@ -224,72 +218,57 @@ def _epsilon_of(mu, delta):
 
 _MANY_PERSONS = 1 << 24  # are taken to be there where n_hint does not say: a score need not be fine
 _DRAWN = 256  # points of a distribution that can only be drawn from
-_TAUGHT, _ROUNDS = 2000, 50  # drawn rows that train a classifier, and the steps of its training
-_ANGLES, _DIRECTIONS = 16, 64  # public, in the plane and above
 
 
-class CountedScore:
-    """A score that one question answers: what its noisy number is worth, with a sign."""
-
-    sign = -1
-    meaning = ""  # of a score, with the standard deviation of its noise
-
-    def question(self, estimator, n_features, names, units=1, classes=(0, 1)):
-        """Return the question about a fitted estimator, and the score that is worth an answer.
-
-        Before the fit the question is another one that is as sensitive.
-        """
-        raise NotImplementedError
-
-    def stderr(self, payer, trial, n_features, names=None):
-        """Return the standard deviation of the noise of a score, a public number."""
-        query, worth = self.question(payer, n_features, names)
-        mechanism, sensitivity = trial.score_mechanism, query.sensitivity(payer._relation())
-        (scale,) = mechanism.scales(sensitivity, query.weights())
-        return worth(mechanism.standard_deviation(scale))
-
-    def advice(self, payer, trial, n_features):
-        """Say which candidates can be told apart."""
-        return self.meaning.format(self.stderr(payer, trial, n_features))
-
-    def rehearse(self, payer, trial, rows):
-        """Raise, before the charge, what would make scoring fail."""
-        units = coarser_units(rows.person_units, payer.n_hint or _MANY_PERSONS)
-        query, _ = self.question(payer, rows.n_features, rows.names, units, rows.classes)
-        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
-
-    def score(self, fitted, trial, noise, rows, given):
-        """Return the noisy score of a fitted candidate."""
-        units = coarser_units(rows.person_units, fitted.n_hint or _MANY_PERSONS)
-        query, worth = self.question(fitted, rows.n_features, rows.names, units, rows.classes)
-        paid = PaidSteps(fitted.privacy_.relation, (Step("score", trial.score_mechanism),))
-        released = Desk(rows, paid, noise, charge=None).ask("score", query)
-        return self.sign * worth(float(released.values[0][0]))
-
-
-class NearestScore(CountedScore):
+class NearestScore:
     """Minus the noisy sum of the clipped squared distances of rows to the nearest point."""
-
-    meaning = (
-        "The noise of a score has standard deviation {0:.3g}. Candidates are told apart "
-        "where n rows differ by more than {0:.3g} / n in their mean squared distance to "
-        "the nearest point; the others are chosen among by chance."
-    )
 
     @staticmethod
     def judges(estimator):
         """Whether an estimator represents rows by points."""
         return hasattr(estimator, "predict") and hasattr(estimator, "transform")
 
-    def question(self, estimator, n_features, names, units=1, classes=(0, 1)):
-        """Return the clipped distances to the points, or to the center of the domain."""
+    def question(self, estimator, n_features, names, units=1):
+        """Return the clipped distances to the points, before the fit to the center of the domain.
+
+        Both questions are as sensitive.
+        """
         domain = check_domain(estimator.bounds, n_features, names)
         points = domain.center[None]
         if hasattr(estimator, "privacy_"):
             kmeans = hasattr(estimator, "cluster_centers_")
             points = estimator.cluster_centers_ if kmeans else estimator.support_
-        query = NearestLoss(points, 2.0 * domain.radius, units)
-        return query, lambda number: number * query.unit
+        return NearestLoss(points, 2.0 * domain.radius, units)
+
+    def stderr(self, payer, trial, n_features, names=None):
+        """Return the standard deviation of the noise of a score, a public number."""
+        query = self.question(payer, n_features, names)
+        mechanism, sensitivity = trial.score_mechanism, query.sensitivity(payer._relation())
+        (scale,) = mechanism.scales(sensitivity, query.weights())
+        return mechanism.standard_deviation(scale) * query.unit
+
+    def advice(self, payer, trial, n_features):
+        """Say which candidates can be told apart."""
+        noise = self.stderr(payer, trial, n_features)
+        return (
+            f"The noise of a score has standard deviation {noise:.3g}. Candidates are told apart "
+            f"where n rows differ by more than {noise:.3g} / n in their mean squared distance to "
+            "the nearest point; the others are chosen among by chance."
+        )
+
+    def rehearse(self, payer, trial, rows):
+        """Raise, before the charge, what would make scoring fail."""
+        units = coarser_units(rows.person_units, payer.n_hint or _MANY_PERSONS)
+        query = self.question(payer, rows.n_features, rows.names, units)
+        require_noise(query, Step("score", trial.score_mechanism), payer._relation())
+
+    def score(self, fitted, trial, noise, rows, given):
+        """Return the noisy score of a fitted candidate."""
+        units = coarser_units(rows.person_units, fitted.n_hint or _MANY_PERSONS)
+        query = self.question(fitted, rows.n_features, rows.names, units)
+        paid = PaidSteps(fitted.privacy_.relation, (Step("score", trial.score_mechanism),))
+        released = Desk(rows, paid, noise, charge=None).ask("score", query)
+        return -float(released.values[0][0]) * query.unit
 
 
 class TransportScore:
@@ -343,97 +322,10 @@ class TransportScore:
         )
 
 
-class AccuracyScore(CountedScore):
-    """The noisy number of rows whose class is told by a classifier that was trained on drawn rows.
-
-    The classifier is post-processing of what the trial released. That drawn rows train it, and all
-    private rows test it, is no test on rows that were trained on: the release depends on no
-    row by more than its epsilon.
-    """
-
-    sign = 1
-    meaning = (
-        "A score is the number of rows that a linear classifier, trained on drawn rows, is "
-        "right about. Its noise has standard deviation {0:.3g}: candidates are told "
-        "apart where n rows differ by more than {0:.3g} / n in the share of right answers"
-    )
-
-    @staticmethod
-    def judges(estimator):
-        """Whether an estimator draws rows with labels."""
-        return hasattr(estimator, "sample") and "classes" in estimator.get_params(deep=False)
-
-    def question(self, estimator, n_features, names, units=1, classes=(0, 1)):
-        """Return the number of right answers, of a classifier of no rows before the fit."""
-        if classes is None or len(classes) < 2:
-            raise ValueError(
-                'scoring="accuracy" needs an estimator with two classes at least, and y. Pass '
-                "classes=[0, 1] to the estimator and y to fit."
-            )
-        domain = check_domain(estimator.bounds, n_features, names)
-        if hasattr(estimator, "privacy_"):
-            rule = learned(estimator, domain, classes)
-        else:
-            slopes = np.zeros((len(classes), domain.n_features))
-            rule = LinearClassifier(domain, slopes, np.zeros(len(classes)))
-        return HitCount(rule, units), lambda number: number / units
-
-
-class MisfitScore(CountedScore):
-    """Minus the noisy number of rows of a table that would have to move.
-
-    What a fitted table expects in every pair of columns is post-processing of its release; how far
-    all pairs together are from it is one question, of bins that follow from the schema alone.
-    """
-
-    meaning = (
-        "A score is minus the number of rows that would have to move for pairs of columns to "
-        "be as the candidate expects. Its noise has standard deviation {0:.3g}: "
-        "candidates are told apart where n rows differ by more than {0:.3g} / n in that share."
-    )
-
-    @staticmethod
-    def judges(estimator):
-        """Whether an estimator models a table."""
-        return isinstance(estimator, PrivateTable)
-
-    def question(self, estimator, n_features, names, units=1, classes=(0, 1)):
-        """Return the bins in which rows and table differ, or those of a table of no rows."""
-        expected = ()
-        if hasattr(estimator, "privacy_"):
-            expected = estimator.mixture_, estimator.total_
-        judge = estimator._judge(n_features)
-        query = judge.query(units, *expected)
-        return query, lambda number: judge.rows_apart(query, number)
-
-
-def score_of(estimator, scoring=None):
+def score_of(estimator):
     """Scoring of the trials of an estimator, or None if no private score is known."""
-    kinds = (MisfitScore, NearestScore, TransportScore) if scoring is None else (AccuracyScore,)
+    kinds = NearestScore, TransportScore
     return next((kind() for kind in kinds if kind.judges(estimator)), None)
-
-
-def learned(fitted, domain, classes):
-    """Return a linear classifier that was trained on rows drawn from a fitted estimator."""
-    X, labels = fitted.sample(_TAUGHT, random_state=0)
-    codes = encode_labels(labels, classes, len(X))
-    present = np.unique(codes)
-    spread = X.std(axis=0)
-    scale = np.where(spread > 0.0, spread, 1.0)
-    slopes, offsets = np.zeros((len(classes), X.shape[1])), np.full(len(classes), -np.inf)
-    offsets[present] = 0.0
-    if len(present) > 1:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model = LogisticRegression(max_iter=_ROUNDS).fit((X - X.mean(axis=0)) / scale, codes)
-        several = len(present) > 2
-        slopes[present] = (model.coef_ if several else [-model.coef_[0], model.coef_[0]]) / scale
-        offsets[present] = model.intercept_ if several else [-1, 1] * model.intercept_
-        offsets -= slopes @ X.mean(axis=0)
-    # a class that was never drawn is never told: its score is below all others in the domain
-    reach = np.linalg.norm(slopes, axis=1).max() * domain.radius
-    floor = (offsets + slopes @ domain.center)[present].min() - 2.0 * reach - 1.0
-    return LinearClassifier(domain, slopes, np.where(np.isinf(offsets), floor, offsets))
 
 
 def released_measure(fitted):
@@ -449,23 +341,10 @@ def released_measure(fitted):
 
 def sliced_distance(first, second):
     """Return the sliced Wasserstein distance of order 2 on public directions."""
-    costs = [
-        univariate_cost(_projected(first, direction), _projected(second, direction))
-        for direction in _directions(first.n_features)
-    ]
+    directions = slicing_directions(first.n_features).T
+    costs = [univariate_cost(_along(first, way), _along(second, way)) for way in directions]
     return float(np.sqrt(np.mean(costs)))
 
 
-def _projected(measure, direction):
+def _along(measure, direction):
     return DiscreteMeasure(measure.support @ direction[:, None], measure.weights)
-
-
-def _directions(n_features):
-    """Return unit vectors, the same for all data."""
-    if n_features == 1:
-        return np.ones((1, 1))
-    if n_features == 2:
-        angles = np.arange(_ANGLES) * np.pi / _ANGLES
-        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    drawn = np.random.default_rng(0).standard_normal((_DIRECTIONS, n_features))
-    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)

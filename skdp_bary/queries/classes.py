@@ -407,17 +407,3 @@ class PairDistances(PairTables):
         """A person moves one entry of every table by at most their mass, and so its distance."""
         each = self.units * (1 if relation == ADD_REMOVE else 2)
         return Sensitivity.single(len(self.pairs) * each, len(self.pairs) * each**2)
-
-
-@dataclass(frozen=True, eq=False)
-class TableMisfit(PairDistances):
-    """How far all tables of pairs together are from expected ones: one sum, in units."""
-
-    def blocks(self, state):
-        """Return the sum of the distances of all pairs."""
-        return (np.abs(state[0] - self.expected).sum(keepdims=True),)
-
-    def sensitivity(self, relation):
-        """A person moves the distances of all pairs by at most their mass, all one way."""
-        moved = len(self.pairs) * self.units * (1 if relation == ADD_REMOVE else 2)
-        return Sensitivity.single(moved, moved**2)

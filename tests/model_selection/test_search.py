@@ -26,17 +26,14 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
-from skdp_bary.geometry import Box
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
 from tests.world import (
     Candidates,
-    HitCount,
     TransportScore,
     best_of,
     exact,
     gaussian_mu,
-    learned,
     make_trial,
     make_trials,
     race_plan,
@@ -295,53 +292,8 @@ def test_distributions_are_scored_by_a_distance_to_a_noisy_measure(estimator, gr
     assert [entry.epsilon for entry in budget.entries] == [8.0]
 
 
-def crosses(n=1500):
-    """Rows whose class neither of their values tells alone, and classes that are no integers."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=n)
-    X = np.clip(rng.normal(0.5, 0.1, size=(n, 3)) + np.outer(y - 0.5, [0.3, -0.3, 0.0]), 0, 1)
-    return X, np.array(["no", "yes"])[y]
-
-
-def taught(**settings):
-    generator = PrivateGenerator(bounds=(0, 1), classes=["no", "yes"], n_hint=1500)
-    return PrivateSearchCV(
-        generator, {"epsilon": [1e-3, 1.5]}, epsilon=8.0, delta=1e-6, mean_trials=8,
-        trials="geometric", scoring="accuracy", **settings,
-    )  # fmt: skip
-
-
-def test_generators_are_scored_by_what_drawn_rows_teach():
-    X, y = crosses()
-    for _ in range(6):  # a search may hold one trial, and that of the worse candidate
-        budget = BudgetAccountant(8.0, 1e-6)
-        search = taught(accountant=budget).fit(X, y)
-        if search.best_params_["epsilon"] == 1.5:
-            break
-    assert search.best_params_ == {"epsilon": 1.5}
-    assert search.best_score_ == pytest.approx(1500, abs=100)
-    assert f"deviation {search.best_score_stderr_:.3g}:" in budget.quote(search, 3).advice
-    assert search.best_score_stderr_ < 20
-    assert [entry.epsilon for entry in budget.entries] == [8.0]
-
-
-@pytest.mark.parametrize("relation", ["add_remove", "replace_one", "replace_any"])
-def test_the_noise_of_right_answers_is_that_of_one_person(relation, seen):
-    X, y = crosses(60)
-    search = taught()
-    search.set_params(estimator__neighbors=relation, param_grid={"epsilon": [1.0]}, mean_trials=2)
-    search.fit(X, y, groups=[f"{label} {i // 4}" for i, label in enumerate(y)])
-    scores = [each for each in seen if isinstance(each.query, HitCount)]
-    mu = Candidates(search).trial.score_mechanism.mu
-    for released in scores:
-        sd = released.noise_sd[0] / released.query.units
-        assert sd == pytest.approx(search.best_score_stderr_, rel=0.02)  # rounded to rows
-        assert sd == pytest.approx(1.0 / mu, rel=0.05)  # and no more than one person moves it
-    assert scores
-
-
 def test_private_steps_go_before_a_search_and_not_into_it():
-    X, budget = crosses(60)[0], BudgetAccountant(19.0)
+    X, budget = corners(60), BudgetAccountant(19.0)
     scaler = PrivateStandardScaler(10.0, bounds=(0, 1), clip=3, accountant=budget)
     kmeans = PrivateKMeans(2, bounds=(-3, 3), n_hint=60)
     inside = make_pipeline(scaler, kmeans)
@@ -354,46 +306,6 @@ def test_private_steps_go_before_a_search_and_not_into_it():
     search = PrivateSearchCV(kmeans, {"n_init": [1, 2]}, epsilon=5.0, accountant=budget)
     make_pipeline(scaler, search).fit(X)
     assert [entry.epsilon for entry in budget.entries] == [10.0, 5.0]
-
-
-@pytest.mark.parametrize("scoring", ["silhouette", "accuracy"])
-def test_a_scoring_that_clusters_do_not_have_is_refused_with_what_to_pass(scoring):
-    kmeans = PrivateKMeans(2, bounds=(0, 1))
-    search = PrivateSearchCV(kmeans, {"n_init": [1, 2]}, epsilon=1.0, scoring=scoring)
-    with pytest.raises((TypeError, ValueError), match="scoring must be .*scoring=None"):
-        search.fit(crosses(60)[0])
-
-
-def test_right_answers_need_labels():
-    X, y = crosses(60)
-    budget = BudgetAccountant(9.0, 1e-6)
-    search = taught(accountant=budget)
-    with pytest.raises(
-        TypeError, match="got 'accuracy', which needs a PrivateGenerator. Pass scoring=None"
-    ):
-        search.set_params(estimator=PrivateMeasure(bounds=(0, 1))).fit(X)
-    search.set_params(estimator=PrivateGenerator(bounds=(0, 1)))
-    with pytest.raises(ValueError, match="two classes at least, and y"):
-        search.fit(X)
-    assert budget.entries == ()
-
-
-@every("drawn", [["b", "c"], ["c"], ["a", "b", "c", "d"]])
-def test_what_was_not_drawn_is_never_told(drawn):
-    """A release may give a class no mass at all."""
-    classes = np.array(["a", "b", "c", "d"])
-    labels = np.resize(drawn, 200)
-    rows = np.random.default_rng(0).normal(np.searchsorted(classes, labels), 0.1)[:, None]
-
-    class Drawn:
-        def sample(self, n, random_state):
-            return rows, labels
-
-    domain = Box([-2.0], [6.0])
-    told = classes[learned(Drawn(), domain, classes).codes(rows)]
-    assert (told == labels).mean() > 0.9
-    anywhere = learned(Drawn(), domain, classes).codes(np.linspace(-3, 7, 50)[:, None])
-    assert set(classes[anywhere]) <= set(drawn)
 
 
 @pytest.mark.parametrize(("delta", "relation"), [(0.0, "replace_any"), (1e-6, "add_remove")])

@@ -4,14 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from skdp_bary.geometry import Ball, Box
 from tests.cases import every
 from tests.world import (
     ClippedGradients,
     HeadFrame,
     HeadPoint,
-    HitCount,
-    LinearClassifier,
     PredictedClasses,
     RowFeatures,
     home,
@@ -151,25 +148,3 @@ def test_long_gradients_keep_their_direction_and_probabilities_are_close():
     assert np.linalg.norm(cut) > 0.98 * LIMIT
     cosine = whole @ cut / np.linalg.norm(whole) / np.linalg.norm(cut)
     assert cosine > 0.999
-
-
-@every("domain", [Box([0.0] * 5, [1.0] * 5), Ball([0.5] * 5, 0.5)])
-@every("size", [1.0, 1e200, 1e-200])
-def test_right_answers_are_counted(domain, size):
-    slopes, offsets = size * RNG.normal(size=(4, 5)), size * RNG.normal(size=4)
-    classifier, codes = LinearClassifier(domain, slopes, offsets), RNG.integers(4, size=len(X))
-    expected = (domain.clip(X) @ slopes.T + offsets).argmax(axis=1)
-    assert (classifier.codes(X) == expected).mean() > 0.99  # rows at a border are rounded
-    right = (classifier.codes(X) == codes).sum()
-    assert blocks_of(HitCount(classifier), X, codes)[0].tolist() == [right]
-
-
-def test_scores_are_exact_in_any_order():
-    """Every term is a whole number, and so many of them stay below 2**53."""
-    domain = Box([-1e3] * 3, [1.0] * 3)
-    classifier = LinearClassifier(domain, 1e9 * RNG.normal(size=(4, 3)), 1e-9 * RNG.normal(size=4))
-    slopes, offsets = classifier._integers
-    assert (slopes == np.trunc(slopes)).all() and (offsets == np.trunc(offsets)).all()
-    rows = classifier._lattice.quantise(np.array([domain.low, domain.high]))
-    assert (np.abs(rows) @ np.abs(slopes).T + np.abs(offsets)).max() < 2.0**53
-    assert np.abs(slopes).max() > 2.0**28

@@ -1,7 +1,7 @@
 """Optimal transport between public or released measures; no privacy word in it."""
 
 from .barycenter import free_support_barycenter
-from .measures import DiscreteMeasure, quantiles
+from .measures import DiscreteMeasure
 from .semidiscrete import solve_semidiscrete
 
-__all__ = ["DiscreteMeasure", "free_support_barycenter", "quantiles", "solve_semidiscrete"]
+__all__ = ["DiscreteMeasure", "free_support_barycenter", "solve_semidiscrete"]

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from ..exceptions import RandomState, check_integer, check_real
-from .barycenter_search import BarycenterEvent, ExactPull, Iterate, Level, Search, SmoothPull
+from .barycenter_search import Iterate, Level, Search
 from .costs import pairwise_cost
 from .measures import BarycenterResult, DiscreteMeasure, check_measures, check_points, check_shares
 from .semidiscrete import Prepared, UnitFrame, solve_problem
-from .semidual import approach, settle
 
 # Free-support Wasserstein barycenters with exact, certified transport plans.
 
-_WARMTHS = (0.03, 0.4)
 _MANY = 500  # atoms, which starts at random places differ little for
-_GRAIN, _GRAIN_POWER = 0.8, -0.4  # warmth at one point an atom, and how it falls with more
-_FEW = 20_000  # points times atoms that an exact plan takes a few milliseconds for
 _POLISHED_POINTS = 20_000  # points times steps that exact plans may take at the end
 _POLISH_STEPS = 60
 _POLISH_GAIN = 1e-5  # relative; a step that gains less is the last
@@ -34,17 +27,14 @@ def free_support_barycenter(
     n_atoms: int,
     *,
     measure_weights: ArrayLike | None = None,
-    atom_weights: ArrayLike | None = None,
     p: float = 2,
     init: ArrayLike | None = None,
     n_init: int | None = None,
     max_iter: int = 5,
     tol: float = 5e-4,
-    n_jobs: int | None = None,
     random_state: RandomState | None = None,
-    callback: Callable[[BarycenterEvent], object] | None = None,
 ) -> BarycenterResult:
-    """Find a few weighted atoms whose mean transport cost to the measures is small.
+    """Find a few atoms whose mean transport cost to the measures is small.
 
     Minimizes ``sum_i measure_weights[i] * W_p(measures[i], atoms)**p`` over the positions of the
     atoms: they are pulled by the points they receive, over-relaxed, on a coarse sample of the
@@ -58,11 +48,9 @@ def free_support_barycenter(
     measures : sequence of DiscreteMeasure
         In one space; masses are normalized to one.
     n_atoms : int
-        Number of atoms.
+        Number of atoms, all of one mass.
     measure_weights : array-like of shape (n_measures,), default=None
         Importance of the measures; ``None`` weighs them equally.
-    atom_weights : array-like of shape (n_atoms,), default=None
-        Masses of the atoms; ``None`` makes them equal.
     p : {1, 2}, default=2
         Power of the distance: 2 gives means, 1 geometric medians.
     init : array-like of shape (n_atoms, n_features), default=None
@@ -76,12 +64,8 @@ def free_support_barycenter(
     tol : float, default=5e-4
         Stop when the p-th power of the distance from the atoms to where they are pulled is below
         this fraction of that of the points to the center of their cell, on average.
-    n_jobs : int, default=None
-        Threads over the measures.
     random_state : None, int or numpy.random.Generator, default=None
         Draws the starts.
-    callback : callable, default=None
-        Called with a BarycenterEvent after every step.
 
     Returns
     -------
@@ -96,7 +80,7 @@ def free_support_barycenter(
     >>> sorted(result.support.ravel().round(6).tolist())
     [1.0, 2.0]
     """
-    arguments = BarycenterArguments.of(measures, n_atoms, measure_weights, atom_weights, p, init)
+    arguments = BarycenterArguments.of(measures, n_atoms, measure_weights, p, init)
     if n_init is None:
         n_init = 2 if len(arguments.measures) == 1 and len(arguments.target) <= _MANY else 1
     n_init = check_integer(n_init, "n_init", low=1)
@@ -107,26 +91,25 @@ def free_support_barycenter(
     # Most of what a start can gain is cheap to get on the middle level, and stays on all points.
     # Plans are as warm as the density of the points asks for.
     levels = (
-        Level(40, warmth=0.0, max_iter=40, imbalance=0.01, tol=10.0 * tol),
-        Level(200, warmth=0.0, max_iter=25, imbalance=0.01, tol=0.4 * tol),
-        Level(np.inf, warmth=0.0, max_iter=max_iter, imbalance=0.004, tol=tol),
+        Level(40, max_iter=40, imbalance=0.01, tol=10.0 * tol),
+        Level(200, max_iter=25, imbalance=0.01, tol=0.4 * tol),
+        Level(np.inf, max_iter=max_iter, imbalance=0.004, tol=tol),
     )
-    with threads(n_jobs, len(arguments.measures)) as run:
-        prepared = run(Prepared.of, [(each, arguments.frame) for each in arguments.measures])
-        clouds = [each.cloud for each in prepared]
-        n_points = sum(len(measure.support) for measure in arguments.measures)
-        few = n_points * len(arguments.target) <= _LARGEST
-        if few and arguments.p == 2 and arguments.init is None:  # where exact plans are faster
-            starts = arguments.starts(prepared, MORE_STARTS * n_init, random_state)
-            descents = [_descend(arguments, clouds, start, callback) for start in starts]
-            best = min(descents, key=lambda iterate: iterate.cost)
-        else:
-            search = Search(arguments, clouds, run, _respond, callback)
-            best = search.refine(arguments.starts(prepared, n_init, random_state), levels, n_keep)
-        return _polish(arguments, prepared, best, tol, run)
+    prepared = [Prepared.of(each, arguments.frame) for each in arguments.measures]
+    clouds = [each.cloud for each in prepared]
+    n_points = sum(len(measure.support) for measure in arguments.measures)
+    few = n_points * len(arguments.target) <= _LARGEST
+    if few and arguments.p == 2 and arguments.init is None:  # where exact plans are faster
+        starts = arguments.starts(prepared, MORE_STARTS * n_init, random_state)
+        descents = [_descend(arguments, clouds, start) for start in starts]
+        best = min(descents, key=lambda iterate: iterate.cost)
+    else:
+        search = Search(arguments, clouds)
+        best = search.refine(arguments.starts(prepared, n_init, random_state), levels, n_keep)
+    return _polish(arguments, prepared, best)
 
 
-def _polish(arguments, prepared, iterate, tol, run):
+def _polish(arguments, prepared, iterate):
     """Move the atoms to the means of what exact plans send them, while that lowers the cost.
 
     The search works on smoothed plans, which matter where a cell holds few points; exact plans are
@@ -136,40 +119,19 @@ def _polish(arguments, prepared, iterate, tol, run):
     if arguments.p == 2:
         n_points = sum(len(each.cloud.points) for each in prepared)
         steps = int(np.clip(_POLISHED_POINTS // n_points, 0, _POLISH_STEPS))
-    best, frame = arguments.result(iterate, prepared, tol, run), arguments.frame
+    best, frame = arguments.result(iterate, prepared), arguments.frame
     for _ in range(steps):
         pairs = zip(arguments.shares, best.transports, strict=True)
         means = sum(share * transport.projections for share, transport in pairs)
         potentials = tuple(each.potentials / frame.scale**2 for each in best.transports)
         iterate = replace(iterate, atoms=frame.inward(means), potentials=potentials)
-        moved = arguments.result(iterate, prepared, tol, run)
+        moved = arguments.result(iterate, prepared)
         if not moved.cost < best.cost:
             return best
         gain, best = best.cost - moved.cost, moved
         if gain <= _POLISH_GAIN * best.cost:
             return best
     return best
-
-
-def _respond(level, problem, potentials, last):
-    """Mass that atoms receive of one measure, from potentials of zero if there are none.
-
-    Where parts of the atoms are loosely connected, smoothed plans that are in balance take far
-    longer than exact ones of few points; the level stays with those.
-    """
-    few = problem.p == 2 and len(problem.cloud.points) * len(problem.target) <= _FEW
-    if few and last is not None and last.exact:
-        return ExactPull(problem)
-    if potentials is None:
-        potentials = np.zeros(len(problem.target))
-    find, labels = approach if few else settle, None if last is None else last.labels
-    # Mass jumps from atom to atom in colder plans where points are few or heavy.
-    density = problem.cloud.effective_size / len(problem.target)
-    warmth = max(level.warmth, float(np.clip(_GRAIN * density**_GRAIN_POWER, *_WARMTHS)))
-    state = find(problem, potentials, warmth, level.imbalance, labels)
-    if few and not state.settled(level.imbalance):
-        return ExactPull(problem)
-    return SmoothPull(problem, state)
 
 
 # What the searches for a barycenter share: checked arguments, starts, and the result.
@@ -201,7 +163,7 @@ class BarycenterArguments:
     init: np.ndarray
 
     @classmethod
-    def of(cls, measures, n_atoms, measure_weights, atom_weights, p, init):
+    def of(cls, measures, n_atoms, measure_weights, p, init):
         """Check the arguments of a barycenter."""
         if p not in (1, 2):  # other powers have no update of the atoms
             raise ValueError(
@@ -209,49 +171,41 @@ class BarycenterArguments:
             )
         measures, p = check_measures(measures), check_real(p, "p", low=1)
         n_atoms = check_integer(n_atoms, "n_atoms", low=1)
-        target = check_shares(atom_weights, n_atoms, "atom_weights")
-        shares = check_shares(measure_weights, len(measures), "measure_weights")
+        target = np.full(n_atoms, 1.0 / n_atoms)
+        shares = check_shares(measure_weights, len(measures))
         frame = UnitFrame.of(np.concatenate([measure.support for measure in measures]))
         if init is not None:
             init = frame.inward(check_points(init, (n_atoms, measures[0].n_features), "init"))
         return cls(measures, shares, target, p, frame, init)
 
-    @property
-    def unit(self):
-        """Cost of one unit of the frame in the original space."""
-        return self.frame.scale**self.p
-
     def starts(self, prepared, n_init, random_state):
         """Return iterates at `init`, or at balanced splits of one measure after the other."""
         empty = (None,) * len(prepared)
         if self.init is not None:
-            return [Iterate(0, self.init, empty)]
+            return [Iterate(self.init, empty)]
         rng = np.random.default_rng(random_state)
         samples = [e.cloud.coarse(_POINTS_PER_ATOM * len(self.target)) for e in prepared]
         iterates = []
         for index in range(n_init):
             sample = samples[index % len(samples)]
             atoms = balanced_split(sample.points, sample.weights, self.target, rng)
-            iterates.append(Iterate(index, atoms, empty))
+            iterates.append(Iterate(atoms, empty))
         return iterates
 
-    def result(self, iterate, prepared, tol, run):
+    def result(self, iterate, prepared):
         """Return the barycenter with the exact transports to it, in the original space."""
         atoms = DiscreteMeasure(self.frame.outward(iterate.atoms), self.target)
-
-        def certified(one, potentials):
+        transports = []
+        for one, potentials in zip(prepared, iterate.potentials, strict=True):
             problem, columns = one.problem(atoms, self.p)
-            return one.result(atoms, columns, self.p, solve_problem(problem, potentials))
-
-        transports = run(certified, list(zip(prepared, iterate.potentials, strict=True)))
+            solution = solve_problem(problem, potentials)
+            transports.append(one.result(atoms, columns, self.p, solution))
         return BarycenterResult(
             support=atoms.support,
             weights=atoms.weights,
             cost=float(self.shares @ [each.cost for each in transports]),
             dual=float(self.shares @ [each.dual for each in transports]),
             transports=tuple(transports),
-            history=iterate.history,
-            converged=iterate.movement <= tol,
         )
 
 
@@ -307,11 +261,11 @@ _ROUNDS = 60
 _GAIN = 1e-7  # relative; a round that gains less is the last
 
 
-def _descend(arguments, clouds, iterate, callback):
+def _descend(arguments, clouds, iterate):
     """Return an Iterate whose atoms moved to means, in turns with plans, while that paid."""
     from ot import emd
 
-    for iteration in range(1, _ROUNDS + 1):
+    for _ in range(_ROUNDS):
         cost, sums = 0.0, np.zeros_like(iterate.atoms)  # of exact plans, and of what atoms receive
         for share, cloud in zip(arguments.shares, clouds, strict=True):
             costs = pairwise_cost(iterate.atoms, cloud.points, 2).T
@@ -320,27 +274,5 @@ def _descend(arguments, clouds, iterate, callback):
             sums += share * (plan.T @ cloud.points)
         if not cost < (1.0 - _GAIN) * iterate.cost:
             break
-        means = sums / arguments.target[:, None]
-        away = float(arguments.target @ ((means - iterate.atoms) ** 2).sum(axis=1))
-        movement = away / max(cost - away, np.finfo(float).tiny)
-        history = *iterate.history, cost * arguments.unit
-        iterate = replace(iterate, atoms=means, cost=cost, movement=movement, history=history)
-        if callback is not None:
-            callback(BarycenterEvent(0, iterate.start, iteration, history[-1], movement))
+        iterate = replace(iterate, atoms=sums / arguments.target[:, None], cost=cost)
     return iterate
-
-
-# Running one function over several measures, in threads or not.
-
-
-@contextmanager
-def threads(n_jobs, n_tasks):
-    """Yield ``run(function, arguments)``, which returns the results in order.
-
-    Several threads share the cores, so each uses one thread in the linear algebra libraries.
-    """
-    if n_tasks == 1 or effective_n_jobs(n_jobs) == 1:
-        yield lambda function, arguments: [function(*each) for each in arguments]
-        return
-    with threadpool_limits(1, "blas"), Parallel(n_jobs, backend="threading") as parallel:
-        yield lambda function, arguments: parallel(delayed(function)(*each) for each in arguments)

@@ -1,14 +1,13 @@
 """The search for the atoms of a barycenter, from coarse samples to all points."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
 from .costs import attraction, chosen_cost, paired_cost, pairwise_cost
 from .semidiscrete import solve_problem
-from .semidual import SemidualProblem
+from .semidual import SemidualProblem, approach, settle
 
 # The search for the atoms of a barycenter, from coarse samples of the measures to all points.
 
@@ -34,21 +33,21 @@ class Level:
     ----------
     points_per_atom : float
         Size of the samples of all measures together.
-    warmth : float
-        How soft the plans are at least.
     max_iter : int
         Most steps of the atoms.
     imbalance : float
         Mass that may be out of place in a plan; it shifts a center by as much of its cell.
     tol : float
         Movement at which to stop.
+    warmth : float, default=0.0
+        How soft the plans are at least.
     """
 
     points_per_atom: float
-    warmth: float
     max_iter: int
     imbalance: float
     tol: float
+    warmth: float = 0.0
 
     def eased(self, movement):
         """Accuracy that suffices for the next step of atoms that still move that much.
@@ -61,42 +60,14 @@ class Level:
 
 
 @dataclass(frozen=True)
-class BarycenterEvent:
-    """Progress, as handed to a callback after every step of the atoms.
-
-    Attributes
-    ----------
-    level : int
-        0 is the coarsest sample of the measures.
-    start : int
-        Which of the starts is being improved.
-    iteration : int
-        Steps taken on this level, this one included.
-    cost : float
-        Mean transport cost on this level before the step: a lower bound, tight once in balance.
-    movement : float
-        Mean p-th power of the distance from the atoms to where they are pulled, over the mean
-        p-th power of the distance of the points from the center of their cell.
-    """
-
-    level: int
-    start: int
-    iteration: int
-    cost: float
-    movement: float
-
-
-@dataclass(frozen=True)
 class Iterate:
     """Atoms on their way, the step that led there, and a guess of each measure's potentials."""
 
-    start: int
     atoms: np.ndarray
     potentials: tuple
     step: np.ndarray | float = 0.0
     cost: float = np.inf
     movement: float = np.inf
-    history: tuple = field(default=())
 
 
 @dataclass(frozen=True)
@@ -108,19 +79,10 @@ class Search:
     arguments : BarycenterArguments
     clouds : list of OrderedPoints
         The measures, in the frame of the arguments.
-    run : callable
-        Maps a function over argument tuples.
-    respond : callable
-        Called with (level, problem, potentials or None, its last answer on this level or None);
-        returns a SmoothPull or an ExactPull.
-    callback : callable or None
     """
 
     arguments: object
     clouds: list
-    run: Callable
-    respond: Callable
-    callback: Callable | None
 
     def refine(self, iterates, levels, n_keep):
         """Take all starts through level 0, the best few through level 1, one to the end."""
@@ -129,17 +91,17 @@ class Search:
             share = max(level.points_per_atom / len(self.clouds), _LEAST_SAMPLE)
             size = np.ceil(share * len(self.arguments.target))
             clouds = [cloud.coarse(size) for cloud in self.clouds]
-            iterates = [self._descend(each, clouds, index, level) for each in iterates]
+            iterates = [self._descend(each, clouds, level) for each in iterates]
             kept = n_keep if index == 0 else 1
             if len(iterates) > kept:
                 # The dual is a bound at hand, of which warm plans favor some atoms; exact costs are
                 # for those it cannot tell from the best.
                 iterates = sorted(iterates, key=lambda each: each.cost)[: kept + _FRONT]
-                tasks = []
+                costs = []
                 for each in iterates:
-                    tasks += zip(self._problems(clouds, each), each.potentials, strict=True)
-                costs = [found.cost for found in self.run(solve_problem, tasks)]
-                costs = np.reshape(costs, (-1, len(clouds))) @ self.arguments.shares
+                    tasks = zip(self._problems(clouds, each), each.potentials, strict=True)
+                    found = [solve_problem(*task).cost for task in tasks]
+                    costs.append(self.arguments.shares @ found)
                 iterates = [iterates[place] for place in np.argsort(costs)[:kept]]
             same = all(few is whole for few, whole in zip(clouds, self.clouds, strict=True))
             if index and same and iterates[0].movement <= levels[-1].tol:
@@ -150,21 +112,18 @@ class Search:
         target, p = self.arguments.target, self.arguments.p
         return [SemidualProblem(cloud, iterate.atoms, target, p) for cloud in clouds]
 
-    def _descend(self, iterate, clouds, index, level):
+    def _descend(self, iterate, clouds, level):
         constants = [0.0] * len(clouds)
         if self.arguments.p == 2:  # the dual leaves out the points' own squared norms
             squares = [np.einsum("ij,ij->i", cloud.points, cloud.points) for cloud in clouds]
             constants = [float(c.weights @ s) for c, s in zip(clouds, squares, strict=True)]
         found, movements = [None] * len(clouds), []
-        for iteration in range(1, level.max_iter + 1):
+        for _ in range(level.max_iter):
             eased = level.eased(iterate.movement)
             tasks = zip(self._problems(clouds, iterate), iterate.potentials, found, strict=True)
-            found = self.run(self.respond, [(eased, *task) for task in tasks])
+            found = [respond(eased, *task) for task in tasks]
             costs = [pull.dual + c for pull, c in zip(found, constants, strict=True)]
             iterate = self._step(iterate, found, float(self.arguments.shares @ costs))
-            if self.callback is not None:
-                start, cost, movement = iterate.start, iterate.history[-1], iterate.movement
-                self.callback(BarycenterEvent(index, start, iteration, cost, movement))
             movements.append(iterate.movement)
             if iterate.movement <= level.tol or _stalled(movements):
                 break
@@ -188,9 +147,7 @@ class Search:
         potentials = tuple(
             pull.potentials_after(center, step) for pull, center in zip(found, centers, strict=True)
         )
-        history = *iterate.history, cost * self.arguments.unit
-        atoms = iterate.atoms + step
-        return Iterate(iterate.start, atoms, potentials, step, cost, movement, history)
+        return Iterate(iterate.atoms + step, potentials, step, cost, movement)
 
     def _mean_power(self, vectors):
         square = np.einsum("ij,ij->i", vectors, vectors)
@@ -211,8 +168,32 @@ def _centers(counts, sums, atoms):
 
 # What atoms receive of the points sent to them: the step of a free-support barycenter.
 
+_WARMTHS = (0.03, 0.4)
+_GRAIN, _GRAIN_POWER = 0.8, -0.4  # warmth at one point an atom, and how it falls with more
+_FEW = 20_000  # points times atoms that an exact plan takes a few milliseconds for
 _CHUNK = 4096  # soft points at a time
 _LONGEST = 30.0  # temperatures; a prediction that moves further is not to be trusted
+
+
+def respond(level, problem, potentials, last):
+    """Mass that atoms receive of one measure, from potentials of zero if there are none.
+
+    Where parts of the atoms are loosely connected, smoothed plans that are in balance take far
+    longer than exact ones of few points; the level stays with those.
+    """
+    few = problem.p == 2 and len(problem.cloud.points) * len(problem.target) <= _FEW
+    if few and last is not None and last.exact:
+        return ExactPull(problem)
+    if potentials is None:
+        potentials = np.zeros(len(problem.target))
+    find, labels = approach if few else settle, None if last is None else last.labels
+    # Mass jumps from atom to atom in colder plans where points are few or heavy.
+    density = problem.cloud.effective_size / len(problem.target)
+    warmth = max(level.warmth, float(np.clip(_GRAIN * density**_GRAIN_POWER, *_WARMTHS)))
+    state = find(problem, potentials, warmth, level.imbalance, labels)
+    if few and not state.settled(level.imbalance):
+        return ExactPull(problem)
+    return SmoothPull(problem, state)
 
 
 class SmoothPull:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.isotonic import isotonic_regression
 
@@ -71,18 +70,9 @@ class DiscreteMeasure:
         """Dimension of the space the points live in."""
         return self.support.shape[1]
 
-    @property
-    def mass(self) -> float:
-        """Sum of the weights."""
-        return float(self.weights.sum())
-
     def normalized(self) -> DiscreteMeasure:
         """Return the same points with weights that sum to one."""
         return DiscreteMeasure(self.support, self.weights / self.weights.sum())
-
-    def mean(self) -> np.ndarray:
-        """Return the center of mass, of shape (n_features,)."""
-        return self.weights @ self.support / self.weights.sum()
 
 
 def read_only(array):
@@ -120,14 +110,15 @@ def check_measures(measures):
     return measures
 
 
-def check_shares(weights, size, name):
-    """Return `size` positive weights that sum to one; equal ones for ``None``."""
+def check_shares(weights, size):
+    """Return `size` positive weights of measures that sum to one; equal ones for ``None``."""
     if weights is None:
         return np.full(size, 1.0 / size)
     shares = np.array(weights, dtype=np.float64)
     if shares.shape != (size,) or not np.isfinite(shares).all() or not (shares > 0).all():
         raise ValueError(
-            f"{name} must be {size} finite numbers above 0, got {weights!r}: None for equal ones."
+            f"measure_weights must be {size} finite numbers above 0, got {weights!r}: None for "
+            "equal ones."
         )
     return shares / shares.sum()
 
@@ -190,10 +181,6 @@ class BarycenterResult:
         Weighted mean of the dual values: the transport costs at `support` are no smaller.
     transports : tuple of TransportResult
         One for each measure, with plan, potentials and barycentric projections.
-    history : tuple of float
-        Mean cost before every step of the start that was kept, on samples of growing size.
-    converged : bool
-        Whether the last step was below the tolerance.
     """
 
     support: np.ndarray
@@ -201,8 +188,6 @@ class BarycenterResult:
     cost: float
     dual: float
     transports: tuple
-    history: tuple
-    converged: bool
 
     @property
     def gap(self) -> float:
@@ -210,35 +195,7 @@ class BarycenterResult:
         return max(self.cost - self.dual, 0.0)
 
 
-# Exact optimal transport on the line: quantile functions and costs.
-
-
-def quantiles(measure: DiscreteMeasure, levels: ArrayLike) -> np.ndarray:
-    """Return the least points below which lies at least the given share of the mass.
-
-    Parameters
-    ----------
-    measure : DiscreteMeasure
-        With one feature.
-    levels : array-like
-        Numbers in [0, 1].
-
-    Returns
-    -------
-    ndarray
-        Of the shape of `levels`.
-
-    Examples
-    --------
-    >>> from skdp_bary.transport import DiscreteMeasure, quantiles
-    >>> quantiles(DiscreteMeasure([[3.0], [1.0]]), [0.25, 0.5, 0.75]).tolist()
-    [1.0, 1.0, 3.0]
-    """
-    levels = np.asarray(levels, dtype=np.float64)
-    if not np.all((levels >= 0) & (levels <= 1)):
-        raise ValueError(f"levels must be numbers in [0, 1], got {levels!r}, for example [0.5].")
-    values, ends = _sorted_masses(measure, "measure")
-    return values[np.minimum(np.searchsorted(ends, levels), len(values) - 1)]
+# Exact optimal transport on the line.
 
 
 def univariate_cost(first: DiscreteMeasure, second: DiscreteMeasure, *, p: float = 2) -> float:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import check_real
 from .costs import axis_of_line, is_kept, network_simplex, pairwise_cost, solve_line, sparse_cost
-from .measures import DiscreteMeasure, TransportResult, check_measure, check_points, read_only
+from .measures import DiscreteMeasure, TransportResult, check_measure, read_only
 from .semidual import OrderedPoints, SemidualProblem, index_type, order_points
 from .trees import ranges
 
@@ -24,11 +23,7 @@ _WIDE = 2  # features an atom from which transport takes place on the flat throu
 
 
 def solve_semidiscrete(
-    measure: DiscreteMeasure,
-    atoms: DiscreteMeasure,
-    *,
-    p: float = 2,
-    potentials: ArrayLike | None = None,
+    measure: DiscreteMeasure, atoms: DiscreteMeasure, *, p: float = 2
 ) -> TransportResult:
     """Transport a measure to a few atoms at least cost, with a proof of optimality.
 
@@ -40,8 +35,6 @@ def solve_semidiscrete(
         Where they go; meant for far fewer atoms than points. Masses are normalized to one.
     p : float, default=2
         The cost of a unit of mass is the distance to the power `p`, at least one.
-    potentials : array-like of shape (n_atoms,), default=None
-        Potentials of a similar problem, to start from.
 
     Returns
     -------
@@ -68,14 +61,11 @@ def solve_semidiscrete(
             "measure and atoms must have the same number of features, "
             f"got {measure.n_features} and {atoms.n_features}."
         )
-    if potentials is not None:
-        potentials = check_points(potentials, (atoms.n_points,), "potentials")
     wide = p == 2 and measure.n_features >= _WIDE * atoms.n_points
     frame = FlatFrame.of(atoms.support) if wide else UnitFrame.of(measure.support)
     prepared = Prepared.of(measure, frame)
     problem, columns = prepared.problem(atoms, p)
-    start = None if potentials is None else potentials[columns] / prepared.frame.scale**p
-    return prepared.result(atoms, columns, p, solve_problem(problem, start))
+    return prepared.result(atoms, columns, p, solve_problem(problem))
 
 
 # Measures in the unit frame, and plans back in the original space.

@@ -5,7 +5,7 @@ import pytest
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from tests.cases import every
-from tests.world import BarycenterEvent, balanced_split, home, univariate_cost
+from tests.world import balanced_split, home, univariate_cost
 
 
 def clusters(seed, n_points=4000, n_features=2, shift=0.0):
@@ -17,15 +17,13 @@ def clusters(seed, n_points=4000, n_features=2, shift=0.0):
 
 def test_cost_and_plans_are_those_of_the_support():
     measures = [clusters(0), clusters(1, shift=1.0)]
-    result = free_support_barycenter(
-        measures, 10, measure_weights=[1.0, 3.0], atom_weights=np.arange(1.0, 11.0), random_state=0
-    )
+    result = free_support_barycenter(measures, 10, measure_weights=[1.0, 3.0], random_state=0)
     atoms = DiscreteMeasure(result.support, result.weights)
     costs = [solve_semidiscrete(measure, atoms).cost for measure in measures]
     np.testing.assert_allclose(result.cost, 0.25 * costs[0] + 0.75 * costs[1], rtol=1e-10)
     assert result.gap <= 1e-9 * result.cost
     for transport in result.transports:
-        np.testing.assert_allclose(transport.masses, np.arange(1, 11) / 55, atol=1e-12)
+        np.testing.assert_allclose(transport.masses, 0.1, atol=1e-12)
 
 
 def test_atoms_are_where_their_points_pull_them():
@@ -56,7 +54,7 @@ def test_weights_of_the_measures_count(p, middle):
     result = free_support_barycenter(
         [left, right], 6, measure_weights=[0.75, 0.25], p=p, max_iter=60, random_state=0
     )
-    shift = result.support[:, 0].mean() - left.mean()[0]
+    shift = result.support[:, 0].mean() - left.support[:, 0].mean()
     assert abs(shift - middle) < 0.1
 
 
@@ -72,24 +70,12 @@ def test_on_the_line_it_averages_quantiles():
     np.testing.assert_allclose(atoms, exact, atol=0.2)
 
 
-def test_reproducible_and_threads_change_nothing():
+def test_a_seed_reproduces_the_atoms():
     measures = [clusters(seed, n_points=3000) for seed in range(3)]
-    alone = free_support_barycenter(measures, 7, random_state=3)
-    again = free_support_barycenter(measures, 7, random_state=3, n_jobs=2)
-    np.testing.assert_allclose(again.support, alone.support, rtol=1e-9)
+    alone, again = (free_support_barycenter(measures, 7, random_state=3) for _ in range(2))
+    np.testing.assert_array_equal(again.support, alone.support)
     other = free_support_barycenter(measures, 7, random_state=4)
     assert not np.array_equal(other.support, alone.support)
-
-
-def test_more_starts_do_not_hurt_much_and_events_tell():
-    measure, events = clusters(0, n_points=9000), []
-    free_support_barycenter([measure], 12, n_init=3, random_state=0, callback=events.append)
-    assert all(isinstance(event, BarycenterEvent) for event in events)
-    assert {event.start for event in events if event.level == 0} == {0, 1, 2}
-    assert len({event.start for event in events if event.level == 2}) == 1
-    assert [e.iteration for e in events if e.level == 2] == list(
-        range(1, 1 + sum(e.level == 2 for e in events))
-    )
 
 
 def test_more_atoms_than_points():
@@ -106,7 +92,6 @@ def test_more_atoms_than_points():
         ({"n_atoms": 2.5}, "n_atoms must be an integer in"),
         ({"p": 3}, "p must be 1 or 2"),
         ({"measure_weights": [1.0, 2.0]}, "measure_weights must be 1 finite numbers"),
-        ({"atom_weights": [1.0, 0.0]}, "atom_weights must be 2 finite numbers above 0"),
         ({"init": [[0.0]]}, "init must be finite of shape"),
         ({"n_init": 0}, "n_init must be an integer in"),
         ({"tol": 0.0}, "tol must be a finite number in"),
@@ -160,13 +145,3 @@ def test_costs_are_those_of_smoothed_plans(monkeypatch, n_points, n_atoms):
             smoothed = free_support_barycenter(measures, n_atoms, n_init=2, random_state=seed)
         ratios.append(found.cost / smoothed.cost)
     assert np.mean(ratios) < 1.01 and max(ratios) < 1.03
-
-
-def test_events_and_history_tell_of_every_start():
-    events = []
-    found = free_support_barycenter(
-        clouds(0, 20), 4, n_init=2, random_state=0, callback=events.append
-    )
-    assert {event.start for event in events} == set(range(6))
-    assert (np.diff(found.history) < 0).all() and found.converged
-    assert found.history[-1] == min(event.cost for event in events)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp_bary.transport import DiscreteMeasure, quantiles, solve_semidiscrete
+from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 from tests.cases import every
 from tests.world import (
     block_matrix,
@@ -27,9 +27,7 @@ def test_measures_are_frozen_copies_and_uniform_by_default():
         measure.weights = weights
     assert DiscreteMeasure([[0.0], [1.0]]).weights.tolist() == [0.5, 0.5]
     measure = DiscreteMeasure([[0.0], [1.0]], [1.0, 3.0])
-    assert measure.mass == 4.0
     assert measure.normalized().weights.tolist() == [0.25, 0.75]
-    assert measure.mean().tolist() == [0.75]
 
 
 SHAPES = [], [1.0, 2.0], np.zeros((0, 2)), np.zeros((2, 0))
@@ -68,16 +66,10 @@ def test_agrees_with_the_general_solver(p, ties):
         np.testing.assert_allclose(univariate_cost(first, second, p=p), expected, rtol=1e-9)
 
 
-def test_quantiles_are_the_inverse_of_the_cumulated_masses():
-    measure = DiscreteMeasure([[3.0], [1.0], [2.0], [9.0]], [0.25, 0.25, 0.5, 0.0])
-    levels = [0.0, 0.25, 0.26, 0.75, 0.76, 1.0]
-    assert quantiles(measure, levels).tolist() == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
-    assert quantiles(measure, 0.5) == 2.0
+def test_costs_on_the_line_are_for_one_feature():
     line, plane = DiscreteMeasure([[0.0]]), DiscreteMeasure([[0.0, 0.0]])
     with pytest.raises(ValueError, match="second must have one feature, got 2"):
         univariate_cost(line, plane)
-    with pytest.raises(ValueError, match=r"levels must be numbers in \[0, 1\]"):
-        quantiles(line, [1.5])
 
 
 @every("n, m", [(1, 1), (7, 3), (3, 7), (12, 4), (5, 5)])

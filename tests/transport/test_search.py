@@ -120,17 +120,17 @@ def test_exact_pull_is_that_of_the_exact_plan_and_points_that_touch_have_none():
     rng = np.random.default_rng(0)
     cloud, _ = world.order_points(rng.random((200, 2)), np.ones(200))
     problem = world.SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
-    level = Level(40, warmth=0.0, max_iter=9, imbalance=0.01, tol=1e-3)
-    assert not world._respond(level, problem, None, None).exact
+    level = Level(40, max_iter=9, imbalance=0.01, tol=1e-3)
+    assert not world.respond(level, problem, None, None).exact
 
 
 def test_few_points_out_of_balance_are_planned_exactly_and_stay_so(monkeypatch):
-    problem, level = apart(), Level(40, warmth=0.0, max_iter=9, imbalance=0.01, tol=1e-3)
-    where = "skdp_bary.transport.barycenter.approach"
+    problem, level = apart(), Level(40, max_iter=9, imbalance=0.01, tol=1e-3)
+    where = "skdp_bary.transport.barycenter_search.approach"
     monkeypatch.setattr(
         where, lambda problem, potentials, *_: world.heat(problem, potentials, 1e-3)
     )
-    first = world._respond(level, problem, None, None)
+    first = world.respond(level, problem, None, None)
     assert first.exact
     monkeypatch.setattr(where, None)
-    assert world._respond(level, problem, first.potentials, first).exact
+    assert world.respond(level, problem, first.potentials, first).exact

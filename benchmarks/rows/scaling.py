@@ -198,8 +198,7 @@ def sketch_bytes(query):
     """Return the bytes of the sketch of one full partition as it travels."""
     X, labels = make_chunk(0, CHUNK)
     codes = labels if getattr(query, "n_classes", 1) > 1 else None
-    packed = Sketch(query).update(Chunk(X, codes, None)).packed()
-    return sum(getattr(part, "n_bytes", 0) for part in packed)
+    return len(Sketch(query).update(Chunk(X, codes, None)).to_bytes())
 
 
 def peak_mb():

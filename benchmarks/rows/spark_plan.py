@@ -19,7 +19,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from benchmarks.recording import Results  # noqa: E402
 from benchmarks.rows.scaling import CHUNK, estimators, make_chunk  # noqa: E402
 from skdp_bary.desk import desk  # noqa: E402
-from skdp_bary.desk.counting import collect, to_bytes  # noqa: E402
+from skdp_bary.desk.counting import collect  # noqa: E402
 from skdp_bary.exceptions import PrivacyWarning  # noqa: E402
 from skdp_bary.rows.spark import FAN_IN, LEVELS  # noqa: E402
 
@@ -33,7 +33,7 @@ def answers_of(estimator, X, y):
 
     def watched(query, rows):
         sketch = collect(query, rows)
-        sizes.append((len(to_bytes(sketch.packed())), 8 * sketch.size))
+        sizes.append((len(sketch.to_bytes()), 8 * sketch.size))
         return sketch
 
     desk.collect = watched

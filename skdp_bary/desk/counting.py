@@ -3,7 +3,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from itertools import chain
@@ -48,13 +47,27 @@ class Sketch:
             mine += theirs
         return self
 
-    def packed(self):
-        """Return the integers in few bytes, for a journey to another machine."""
-        return pack(self._state)
+    def to_bytes(self):
+        """Return the integers for a journey to another machine: few bytes, none of them code."""
+        arrays = {}
+        for i, part in enumerate(self._state):
+            # parts that are not arrays are sparse by themselves
+            held = packed(part) if isinstance(part, np.ndarray) else part.arrays()
+            arrays |= {f"{i}.{j}": array for j, array in enumerate(held)}
+        stream = BytesIO()
+        np.savez(stream, **arrays)
+        return stream.getvalue()
 
-    def add_packed(self, packed):
-        """Add the packed integers of a sketch of the same query; they stay as they are."""
-        unpack_into(self._state, packed)
+    def add_bytes(self, data):
+        """Add the integers of a sketch of the same query, as its `to_bytes` returned them."""
+        with np.load(BytesIO(data), allow_pickle=False) as arrays:
+            for i, part in enumerate(self._state):
+                held = [arrays[name] for name in arrays.files if name.startswith(f"{i}.")]
+                if isinstance(part, np.ndarray):
+                    values, *places = held  # places are different
+                    part.reshape(-1)[places[0] if places else slice(None)] += values
+                else:
+                    part.add_arrays(*held)
         return self
 
     def exact_blocks(self):
@@ -151,110 +164,30 @@ def _count_tables(query, reader, parts):
 
 def _collect_on_workers(query, source):
     def count(reader, parts):
-        return to_bytes(_count_tables(query, reader, parts).packed())
+        return _count_tables(query, reader, parts).to_bytes()
 
     def merge(answers):
         total = Sketch(query)
-        for answer in answers:  # which stay as they are: a task may run twice
-            total.add_packed(from_bytes(answer, query.zeros()))
-        return to_bytes(total.packed())
+        for answer in answers:
+            total.add_bytes(answer)
+        return total.to_bytes()
 
     found = source.answers(count, merge)
-    total = Sketch(query)
-    return total if found is None else total.add_packed(from_bytes(found, query.zeros()))
+    return Sketch(query) if found is None else Sketch(query).add_bytes(found)
 
 
-# States of sketches on their way between machines: as few bytes as their integers need.
-
-
-@dataclass(frozen=True, eq=False)
-class PackedIntegers:
-    """An array of int64, exactly: in the shortest integers, without zeros where that is shorter.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    values : ndarray
-        All integers, or those at `places`.
-    places : ndarray or None
-        Flat places of the integers that are not zero; None when all are given.
-    """
-
-    shape: tuple
-    values: np.ndarray
-    places: np.ndarray | None
-
-    @property
-    def n_bytes(self):
-        """Bytes of the arrays."""
-        return self.values.nbytes + (0 if self.places is None else self.places.nbytes)
-
-
-def pack(state):
-    """Return a state with its arrays packed; parts that are not arrays are sparse by themselves."""
-    packed = []
-    for part in state:
-        if isinstance(part, np.ndarray):
-            flat = part.reshape(-1)
-            low, high = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
-            kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(high))
-            if kind.itemsize == 8:  # int64 adds up with the arrays of sketches, uint64 does not
-                kind = np.dtype(np.int64)
-            places = np.flatnonzero(flat).astype(np.int32) if flat.size < 1 << 31 else None
-            # places are kept where they and the values at them take fewer bytes than all values
-            if places is not None and len(places) * (kind.itemsize + 4) < flat.size * kind.itemsize:
-                flat = flat[places]
-            else:
-                places = None
-            part = PackedIntegers(part.shape, flat.astype(kind), places)
-        packed.append(part)
-    return tuple(packed)
-
-
-def unpack_into(state, packed):
-    """Add a packed state to `state` in place; the packed one is not changed."""
-    for mine, theirs in zip(state, packed, strict=True):
-        if not isinstance(theirs, PackedIntegers):
-            mine += theirs
-        elif theirs.places is None:
-            mine += theirs.values.reshape(mine.shape)
-        else:
-            mine.reshape(-1)[theirs.places] += theirs.values  # places are different
-
-
-def to_bytes(packed):
-    """Return a packed state as bytes that hold arrays and nothing that could be run."""
-    arrays = {}
-    for i, part in enumerate(packed):
-        if isinstance(part, PackedIntegers):
-            arrays |= {f"{i}.shape": np.array(part.shape, dtype=np.int64), f"{i}.0": part.values}
-            arrays |= {} if part.places is None else {f"{i}.1": part.places}
-        else:
-            arrays |= {f"{i}.{j}": array for j, array in enumerate(part.arrays())}
-    stream = BytesIO()
-    np.savez(stream, **arrays)
-    return stream.getvalue()
-
-
-def from_bytes(data, zeros):
-    """Return the packed state of which `data` was made.
-
-    Parameters
-    ----------
-    data : bytes
-    zeros : tuple
-        The state of no rows: parts that are not arrays are added to it.
-    """
-    with np.load(BytesIO(data), allow_pickle=False) as arrays:
-        return tuple(_part(arrays, i, part) for i, part in enumerate(zeros))
-
-
-def _part(arrays, i, part):
-    if isinstance(part, np.ndarray):
-        shape = tuple(arrays[f"{i}.shape"].tolist())
-        return PackedIntegers(shape, arrays[f"{i}.0"], arrays.get(f"{i}.1"))
-    part.add_arrays(*(arrays[name] for name in arrays.files if name.startswith(f"{i}.")))
-    return part
+def packed(array):
+    """Return integers in the shortest type; without zeros, with places, where that is shorter."""
+    flat = array.reshape(-1)
+    low, high = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
+    kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(high))
+    if kind.itemsize == 8:  # int64 adds up with the arrays of sketches, uint64 does not
+        kind = np.dtype(np.int64)
+    if flat.size < 1 << 31:
+        places = np.flatnonzero(flat).astype(np.int32)
+        if len(places) * (kind.itemsize + places.itemsize) < flat.size * kind.itemsize:
+            return flat[places].astype(kind), places
+    return (flat.astype(kind),)
 
 
 # Threads that share the cores: how many there are, and linear algebra that leaves them alone.

@@ -81,7 +81,7 @@ def differing(query, rows):
         "in pieces": lambda: counted(query, *kept.pieces(5)),
         "read again": lambda: [counted(query, kept) for _ in range(3)][-1],
         "beside nobody": lambda: counted(query, kept, part_of(rows, slice(0, 0))),
-        "packed": lambda: added(parts(), lambda total, each: total.add_packed(each.packed())),
+        "packed": lambda: added(parts(), lambda total, each: total.add_bytes(each.to_bytes())),
         "one by one": lambda: added(alone(), lambda total, each: total.merge(each)),
     }
     for name, count in ways.items():

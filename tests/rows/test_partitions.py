@@ -21,7 +21,7 @@ def answer(grouped, *part, weighted=False):
     query = Moments(QUERY.centers, QUERY.radius, second="pooled", units=units)
     names = ["a", "b"] if hasattr(part[0], "iloc") else None
     reader = PartReader(2, np.array([0, 1]), weighted, grouped, None, names)
-    return sketch(query).add_packed(_count_tables(query, reader, [part]).packed()).exact_blocks()
+    return sketch(query).add_bytes(_count_tables(query, reader, [part]).to_bytes()).exact_blocks()
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -55,7 +55,7 @@ def test_noise_is_added_modulo_two_to_the_64(mechanism):
     def released(*masses):
         total = sketch(query)
         for mass in masses:
-            total.add_packed(sketch(query, ONE, None, [mass]).packed())
+            total.add_bytes(sketch(query, ONE, None, [mass]).to_bytes())
         return int(release_of(total, step, "add_remove", world.noise_generator(3)).values[0][0])
 
     noise = released()

@@ -1,5 +1,7 @@
 """Fits on Spark frames: the same release as in memory, and nothing but integers comes back."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -13,7 +15,7 @@ from skdp_bary import (
 )
 from skdp_bary.papers import MaxCoverKMeans, NoisyRowsSlicedWasserstein
 from skdp_bary.schema import Category, Integer, Schema
-from tests.world import SparkSource, fingerprint, from_bytes
+from tests.world import Sketch, SparkSource, fingerprint
 
 pytest.importorskip("pyspark")
 pa = pytest.importorskip("pyarrow")
@@ -100,7 +102,8 @@ def test_only_integers_come_back_and_no_budget_goes_out(frame, monkeypatch):
     budget.spend(0.123, who="somebody")
     measure = PrivateMeasure(bounds=(0, 1), n_hint=N, depth=6, accountant=budget)
     measure.fit(frame.select("lon", "lat"))
-    (counted,) = from_bytes(came[0], (np.zeros(64, dtype=np.int64),))
-    assert len(came) == len(sent) == 1 and counted.values.sum() == N
+    counted = np.zeros(64, dtype=np.int64)
+    Sketch(SimpleNamespace(zeros=lambda: (counted,))).add_bytes(came[0])
+    assert len(came) == len(sent) == 1 and counted.sum() == N
     for word in (b"accountant", b"somebody", b"_noise", b"Generator", b"epsilon", b"_ledger"):
         assert word not in sent[0]

@@ -383,8 +383,6 @@ def _in_words(domain):
 PRIVATE, PUBLIC, LEAKS, UNKNOWN = "private", "public", "leaks", "unknown"
 _MARKS = {PRIVATE: "ok", PUBLIC: "ok", LEAKS: "LEAKS", UNKNOWN: "?"}
 _WORDS = {PRIVATE: "paid", PUBLIC: "free", LEAKS: "LEAKS", UNKNOWN: "unknown"}
-_COLORS = {PRIVATE: "seagreen", PUBLIC: "seagreen", LEAKS: "firebrick", UNKNOWN: "darkorange"}
-_COLUMNS = ("step", "class", "verdict", "reason", "advice")
 
 
 @dataclass(frozen=True)
@@ -433,13 +431,9 @@ class PrivacyReport:
         return all(step.verdict in (PRIVATE, PUBLIC) for step in self.steps)
 
     def _repr_html_(self):
-        head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
-        body = "".join(f"<tr>{_html_cells(step)}</tr>" for step in self.steps)
         whole = "every step keeps the guarantee" if self.ok else "not private, or not known to be"
-        return (
-            f"{self._diagram()}<table><caption>{whole}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>"
-        )
+        steps = f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
+        return f"{self._diagram()}<p>{whole}</p>{steps}"
 
     def _diagram(self):
         """Return the diagram of a pipeline with a mark at every step; of one estimator nothing."""
@@ -462,12 +456,3 @@ class PrivacyReport:
             if step.advice:
                 lines.append(f"       do: {step.advice}")
         return "\n".join(lines)
-
-
-def _html_cells(step):
-    """Cells of one row; colors say nothing that the words do not."""
-    color = _COLORS[step.verdict]
-    texts = (step.name, step.estimator, step.verdict, step.reason, step.advice)
-    cells = [f'<td style="text-align:left">{escape(text)}</td>' for text in texts]
-    cells[2] = f'<td style="text-align:left;color:{color}"><b>{escape(step.verdict)}</b></td>'
-    return "".join(cells)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from html import escape
 from importlib import import_module
 from typing import Any, Literal
 
@@ -14,7 +15,6 @@ from .entries import (
     Entry,
     Receipt,
     check_unit,
-    html_table,
     new_entry,
     terms_now,
     text_table,
@@ -442,8 +442,7 @@ epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing wa
         return self.summary()
 
     def _repr_html_(self):
-        entries = self.entries
-        return html_table(repr(self), entries, self._closing_lines(entries))
+        return f"<pre>{escape(self.summary())}</pre>"
 
     def __repr__(self):
         unit = f", unit={self.unit!r}" if self.unit else ""

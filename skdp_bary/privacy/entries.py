@@ -8,7 +8,6 @@ import re
 import secrets
 from dataclasses import asdict, astuple, dataclass, field, fields
 from datetime import UTC, datetime
-from html import escape
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Self
 
@@ -126,7 +125,7 @@ def differing_terms(stored, raised, terms, where):
     )
 
 
-# The entries of a budget as a table, in plain text and in HTML.
+# The entries of a budget as a table.
 
 _COLUMNS = ("time", "who", "unit", "part", "epsilon", "delta", "note")
 _WIDEST, _WIDEST_NOTE = 40, 80
@@ -151,20 +150,6 @@ def text_table(title, entries, closing):
         for row in cells
     ]
     return "\n".join([title, *rows, *closing])
-
-
-def html_table(title, entries, closing):
-    """Return the same table for notebooks."""
-    head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(entry)) + "</tr>"
-        for entry in entries
-    )
-    return (
-        f"<table><caption>{escape(title)}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"<p>{'<br>'.join(escape(line) for line in closing)}</p>"
-    )
 
 
 def _cells(entry):

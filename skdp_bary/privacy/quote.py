@@ -73,18 +73,6 @@ class Quote:
         return self.now if self.after is None else self.after
 
     def __str__(self):
-        lines = [f"{name}: {text}" for name, text in self._lines()]
-        return "\n".join(lines)
-
-    def _repr_html_(self):
-        rows = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th>'
-            f'<td style="text-align:left">{escape(text)}</td></tr>'
-            for name, text in self._lines()
-        )
-        return f"<table><caption>Privacy cost of a fit</caption><tbody>{rows}</tbody></table>"
-
-    def _lines(self):
         after = "it does not fit" if self.after is None else _in_words(self.after)
         told = [
             ("costs", _in_words((self.epsilon, self.delta))),
@@ -95,7 +83,10 @@ class Quote:
             steps = ", ".join(step.name for step in plan.steps)
             told.append((name or "steps", f"{_in_words((plan.epsilon, plan.delta))}: {steps}"))
         notes = ("unit", self.unit), ("bounds", self.bounds), ("advice", self.advice)
-        return told + [(name, text) for name, text in notes if text]
+        return "\n".join(f"{name}: {text}" for name, text in (*told, *notes) if text)
+
+    def _repr_html_(self):
+        return f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def test_what_does_not_fit_is_told_what_would():
     assert "Nothing is left" in budget.quote(measure(budget), 2).advice
 
 
-def test_quotes_are_shown_as_lines_and_as_a_table():
+def test_quotes_are_shown_as_lines():
     budget = BudgetAccountant(1.0)
     quote = budget.quote(make_pipeline(DomainScaler((0, 2)), measure(budget)), 2)
     for text in (str(quote), quote._repr_html_()):

@@ -221,6 +221,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
             names.feature_names_in_ = np.array(found, dtype=object)
         ids = getattr(declared(groups), "ids", None)
         names._ids = () if ids is None else (ids,)
+        names._of_persons = rows.source.grouped
         names._container = container
         return rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from os import PathLike
 from typing import Any
@@ -16,8 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..exceptions import RandomState, Rows, check_real
 from ..privacy.noise import public_generator
+from ..rows.columns import taken_out
+from ..rows.persons import encode_persons
 from ..schema.cells import ListCells, TableCells, frame_of
-from ..values import with_width
+from ..values import column_names, with_width
 from .notices import check_samples
 from .table_mixture import Marginal, bin_words, condition, draw_units, marginal, with_rules
 from .table_queries import bins_between
@@ -26,6 +28,7 @@ from .table_queries import bins_between
 
 _MOST_DRAWN = 50_000  # of an evaluation
 _FEWEST = 10
+_OF_ROWS = "Rows are compared, while the fit counted each person once: pass groups=, as to the fit."
 
 
 class TableViews:
@@ -147,6 +150,7 @@ class TableViews:
         self,
         X: Rows,
         *,
+        groups: Rows | None = None,
         held_out: Rows | None = None,
         predict: str | int | None = None,
         random_state: RandomState | None = None,
@@ -158,10 +162,13 @@ class TableViews:
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            The rows of the fit, in memory; a column of person IDs that the fit was told by name is
-            left out. The report is an exact function of them.
+            The rows of the fit, in memory. The report is an exact function of them.
+        groups : array-like of shape (n_rows,) or str, default=None
+            Person IDs, as for the fit, where each person counts once: one row of each is compared,
+            drawn at random. None: the column that the fit was told by name, where `X` has it.
         held_out : table, default=None
-            Rows like them that were not in the fit: what an attack on membership is judged by.
+            Rows like them that were not in the fit: what an attack on membership is judged by. Of
+            each person one, where `groups` is the name of a column that it has.
         predict : str or int, default=None
             Column that models predict from the others, of numbers or not; None: the label.
         random_state : int or RandomState, default=None
@@ -173,13 +180,20 @@ class TableViews:
         check_is_fitted(self)
         _check_in_memory(X, "X")
         _check_in_memory(held_out, "held_out")
-        columns, read = self._columns(), TableCells(self.schema_, self._beside())
-        tables = [None if rows is None else read(rows).astype(np.int64) for rows in (X, held_out)]
+        ids, rng = getattr(self, "_ids", ()), public_generator(random_state)
+        if groups is None and ids and ids[0] in (column_names(X) or ()):
+            groups = ids[0]
+        named = (groups,) if isinstance(groups, str) else ()
+        columns, read = self._columns(), TableCells(self.schema_, self._beside() + named)
+        kept = _one_row_each(X, groups, rng)
+        tables, strays = [read(X)[kept].astype(np.int64), None], read.strays(X)[kept]
+        if held_out is not None:
+            own = groups if named and groups in (column_names(held_out) or ()) else None
+            tables[1] = read(held_out)[_one_row_each(held_out, own, rng)].astype(np.int64)
         if any(rows is not None and len(rows) < _FEWEST for rows in tables):
             raise ValueError(
                 f"X and held_out must have at least {_FEWEST} rows. Pass longer tables."
             )
-        rng = public_generator(random_state)
         n_drawn = min(len(tables[0]), _MOST_DRAWN)
         units = draw_units(self.mixture_, columns, {}, self.rules, n_drawn, rng)
         frame = frame_of(units, list(columns.values()), list(columns), "pandas")
@@ -189,9 +203,12 @@ class TableViews:
             raise ValueError(f"predict must be one of {list(columns)}, got {predict!r}.")
         label = self._label_place(self.n_features_in_)
         predicted = label if predict is None else list(columns).index(predict)
-        strays = dict(zip(columns, read.strays(X).mean(axis=0).tolist(), strict=True))
+        strays = dict(zip(columns, strays.mean(axis=0).tolist(), strict=True))
         drawn = drawn.astype(np.int64)
-        return report_of(columns, predicted, tables[0], strays, drawn, tables[1], rng)
+        report = report_of(columns, predicted, tables[0], strays, drawn, tables[1], rng)
+        if groups is None and getattr(self, "_of_persons", False):
+            return replace(report, verdict=f"{report.verdict} {_OF_ROWS}")
+        return report
 
     def _columns(self):
         """Return the cells of the columns by name, or by place where they have none."""
@@ -208,6 +225,16 @@ class TableViews:
     def _beside(self):
         """Names of columns that rows may have and that are not of the model."""
         return (*self._unread(), *getattr(self, "_ids", ()))
+
+
+def _one_row_each(X, groups, rng):
+    """Return places of rows: a random one of each person, or all where nothing tells people."""
+    if groups is None:
+        return slice(None)
+    if isinstance(groups, str):
+        groups = taken_out(X, {"groups": groups})[1]["groups"]
+    order = rng.permutation(len(X))
+    return order[np.unique(encode_persons(groups, len(X))[order], return_index=True)[1]]
 
 
 def _check_in_memory(rows, name):

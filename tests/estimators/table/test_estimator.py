@@ -395,6 +395,25 @@ def test_ids_that_the_fit_was_told_by_name_may_stay_in_the_table():
         model.evaluate(table)
 
 
+@every("named", [True, False])
+def test_a_table_of_persons_is_compared_with_persons(named):
+    """Half of the people have nine rows each, at other values than those of the others."""
+    rng = np.random.default_rng(0)
+    who = np.concatenate([np.arange(1500), np.repeat(np.arange(1500, 3000), 9)])
+    x = np.where(who < 1500, rng.uniform(0.0, 0.4, len(who)), rng.uniform(0.6, 1.0, len(who)))
+    rows, others = pandas.DataFrame({"x": x, "who": who}), pandas.DataFrame({"x": x[::7]})
+    setting = SMALL | {"n_components": 20, "max_iter": 50, "epsilon": 10.0}
+    model, ids = PrivateTable({"x": Number(0, 1)}, **setting), "who" if named else who
+    model.fit(rows if named else rows[["x"]], groups=ids)
+    right = model.evaluate(rows, groups=ids, held_out=others, random_state=0)
+    assert right.marginals["x"] < 0.1 and "fit counted" not in right.verdict
+    wrong = model.evaluate(rows[["x"]], held_out=others, random_state=0)
+    assert wrong.marginals["x"] > 0.3 and "the fit counted each person once" in wrong.verdict
+    if named:
+        told = model.evaluate(rows, held_out=rows, random_state=0)
+        assert told.marginals["x"] < 0.1 and told.closest["held out"] < 1e-3
+
+
 # The report of the owner.
 
 

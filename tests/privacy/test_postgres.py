@@ -111,10 +111,10 @@ def with_role(address, run_sql):
     def make(kind):
         if kind not in made:
             role = f"{kind}_{uuid.uuid4().hex}"
-            granted = re.findall(rf"^    (GRANT [^;]* TO {kind});$", GUIDE.read_text(), re.M)
+            granted = re.findall(rf"^    (GRANT .* TO )[\w, ]*\b{kind}\b", GUIDE.read_text(), re.M)
             assert granted
             run_sql(f"CREATE ROLE {role} LOGIN")
-            run_sql(*(re.sub(rf"{kind}$", role, statement) for statement in granted))
+            run_sql(*(f"{grant}{role}" for grant in granted))
             made[kind] = role
         return address.replace("tests@", f"{made[kind]}@")
 

@@ -49,12 +49,12 @@ from .pages import cell, say
 from .readers import CellError, keep_rows, missing_words, require_columns
 from .tables import (
     Table,
+    checked,
     numbered,
     open_file,
     read_bounds,
     refuse_doubles,
     refuse_values_as_names,
-    watched,
 )
 
 # What the commands do that release something about a table.
@@ -361,7 +361,7 @@ class _DeclaredTable:
             [arrow.array([], arrow.string())] * len(self._words), list(self._words)
         )
         batches = self._file.tables(self._words, self._groups)
-        return watched(self._file, batches, self._groups, no_rows)
+        return checked(self._file, batches, self._groups, no_rows)
 
 
 def _synthetic_written(estimator, given):

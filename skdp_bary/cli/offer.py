@@ -43,6 +43,7 @@ def offer(estimator, table, given, limits, said, write=None):
         Returns the content of a file, of estimator, options and the ending of a name; None where
         nothing is written.
     """
+    estimator.set_params(verbose=int(sys.stderr.isatty()))
     accountant, n_features = estimator.accountant, len(given.columns)
     person = (
         "a row" if given.groups is None else f"all rows with one value of {shown(given.groups)}"

@@ -53,8 +53,7 @@ class CsvFile:
         import_optional("pyarrow.csv", "cli", "skdp-bary")
         self.path = path
         self._block_bytes = block_bytes
-        self._size = max(Path(path).stat().st_size, 1)
-        first, _ = next(self._blocks(), (b"\n", 0.0))  # of the lines after it nothing is asked
+        first = next(self._blocks(), b"\n")  # of the lines after it nothing is asked
         line = _normal(first[: first.find(b"\n") + 1], path).removesuffix(b"\n")
         self.names = _names(line, path)
         if not self.names:
@@ -76,10 +75,10 @@ class CsvFile:
         workers = max(1, min(_WORKERS, arrow.cpu_count()))
         waiting = deque()
         with ThreadPoolExecutor(workers) as pool:
-            for place, (block, share) in enumerate(self._blocks()):
+            for place, block in enumerate(self._blocks()):
                 rest = block if place else block[block.find(b"\n") + 1 :]  # without the names
                 if rest:
-                    waiting.append(pool.submit(parse, rest, share))
+                    waiting.append(pool.submit(parse, rest))
                 if len(waiting) > workers:
                     yield waiting.popleft().result()
             while waiting:
@@ -100,10 +99,10 @@ class CsvFile:
             for cells, missing in zip(batch.texts[:n], absent, strict=True):
                 bare = compute.utf8_lower(compute.utf8_trim_whitespace(cells))
                 found.append(compute.if_else(compute.is_in(bare, missing), none, cells))
-            yield Batch(arrow.table(found, names=list(words)), batch.texts[n:], batch.share)
+            yield Batch(arrow.table(found, names=list(words)), batch.texts[n:])
 
     def _blocks(self):
-        """Yield whole lines, and the share of the file that has been read."""
+        """Yield whole lines."""
         carry, first = b"", True
         with Path(self.path).open("rb") as raw:
             file = gzip.GzipFile(fileobj=raw) if str(self.path).endswith(".gz") else raw
@@ -114,11 +113,10 @@ class CsvFile:
                 if len(carry) + (end if cut else len(piece)) >= self._block_bytes:
                     raise _error(self.path, f"has a line of {self._block_bytes:,} or more bytes")
                 if cut:
-                    whole = b"".join((carry, memoryview(piece)[:cut]))  # copied once
-                    yield whole, min(raw.tell() / self._size, 1.0)
+                    yield b"".join((carry, memoryview(piece)[:cut]))  # copied once
                 carry = piece[cut:] if cut else carry + piece
         if carry:
-            yield carry + b"\n", 1.0
+            yield carry + b"\n"
 
     def _read(self, file):
         try:
@@ -129,11 +127,11 @@ class CsvFile:
             ) from None
 
 
-def _parse_kept(parse, look, kept, block, share):
+def _parse_kept(parse, look, kept, block):
     """Parse the lines of a block that are kept, each by its own cells."""
     block = _normal(block, parse.path)
-    mask = kept.mask(look.cells(block, share).texts)
-    return parse(b"".join(compress(block.splitlines(keepends=True), mask)), share)
+    mask = kept.mask(look.cells(block).texts)
+    return parse(b"".join(compress(block.splitlines(keepends=True), mask)))
 
 
 def _normal(block, path):
@@ -208,18 +206,18 @@ class _Parser:
         self._types = dict.fromkeys(self._numbers, self._arrow.float64())
         self._types |= dict.fromkeys(self._texts, self._arrow.string())
 
-    def __call__(self, block, share):
+    def __call__(self, block):
         """Return the batch of a block."""
         block = _normal(block, self.path)
         if block.startswith(b"\n") or b"\n\n" in block:  # to Arrow a line of empty cells
             raise _convert(self.path, *_EMPTY_LINE)
-        return self.cells(block, share)
+        return self.cells(block)
 
-    def cells(self, block, share):
+    def cells(self, block):
         """Return the batch of a block, with a row of empty cells for an empty line."""
         if not block:  # no line was kept
             none = self._arrow.array([], self._arrow.string())
-            return Batch(np.empty((0, len(self._numbers))), [none] * len(self._texts), share)
+            return Batch(np.empty((0, len(self._numbers))), [none] * len(self._texts))
         try:
             table = self._read(block, self._types)
         except self._arrow.ArrowInvalid:
@@ -231,7 +229,7 @@ class _Parser:
         X = np.empty((table.num_rows, len(self._numbers)))
         for place, (key, name) in enumerate(self._numbers.items()):
             X[:, place] = finite_numbers(table[key], name, self.path)
-        return Batch(X, [table[key].combine_chunks() for key in self._texts], share)
+        return Batch(X, [table[key].combine_chunks() for key in self._texts])
 
     def _read(self, block, types):
         return self._csv.read_csv(
@@ -333,13 +331,10 @@ class Batch(NamedTuple):
     X : ndarray of shape (n_rows, n_columns) or Arrow table
     texts : list of Arrow arrays
         Of the columns that are text.
-    share : float
-        How much of the file has been read, by bytes.
     """
 
     X: Any
     texts: list
-    share: float
 
 
 def finite_numbers(column, name, path):
@@ -538,12 +533,12 @@ class ParquetFile:
             Columns to be read as numbers, and as text: integers as they are printed.
         """
         self._check_types(numbers, texts)
-        for batch, share in self._read([*numbers, *texts]):
+        for batch in self._read([*numbers, *texts]):
             X = np.empty((batch.num_rows, len(numbers)))
             for place, name in enumerate(numbers):
                 values = self._compute.cast(batch[name], self._arrow.float64(), safe=False)
                 X[:, place] = finite_numbers(values, name, self.path)
-            yield Batch(X, [self._text(batch, name) for name in texts], share)
+            yield Batch(X, [self._text(batch, name) for name in texts])
 
     def tables(self, words, texts):
         """Yield batches whose ``X`` is an Arrow table of some columns, by their types in the file.
@@ -551,20 +546,19 @@ class ParquetFile:
         Columns of `texts` are read beside, as text. Nulls alone are missing, whatever `words` are.
         """
         self._check_types([], texts)
-        for batch, share in self._read([*words, *texts]):
+        for batch in self._read([*words, *texts]):
             table = self._arrow.Table.from_batches([batch]).select(list(words))
-            yield Batch(table, [self._text(batch, name) for name in texts], share)
+            yield Batch(table, [self._text(batch, name) for name in texts])
 
     def _read(self, names):
-        """Yield record batches of the rows that are kept, and the share that was read."""
+        """Yield record batches of the rows that are kept."""
         looked_at = [] if self.kept is None else self.kept.columns
         columns = list(dict.fromkeys([*names, *looked_at]))
         with self._guarded(self._parquet.ParquetFile, self.path) as file:
-            groups = range(file.num_row_groups)
-            for group in groups:
+            for group in range(file.num_row_groups):
                 read = file.iter_batches(_BATCH_ROWS, [group], columns)
                 while (batch := self._guarded(self._next, read)) is not None:
-                    yield batch, (group + 1) / len(groups)
+                    yield batch
 
     def _next(self, read):
         batch = next(read, None)

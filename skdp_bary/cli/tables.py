@@ -1,6 +1,5 @@
 """Tables on disk in batches, and public ranges as they are written on the command line."""
 
-import sys
 from pathlib import Path
 from shlex import quote
 
@@ -13,8 +12,6 @@ from .pages import number
 from .readers import Batch, CsvFile, ParquetFile, is_number, keep_rows, missing_words, no_column
 
 # Tables on disk, read in batches.
-
-_SHOWN_PERCENT = 5
 
 
 class Table:
@@ -66,7 +63,7 @@ class Table:
         keep_rows(self._file, rules, dict.fromkeys(filled, missing_words()))
 
     def chunks(self):
-        """Yield ``X`` or ``(X, y)``, saying on a terminal how far it is."""
+        """Yield ``X`` or ``(X, y)``."""
         for batch in self._batches():
             yield batch.X if self._label is None else (batch.X, _labels(batch.texts[0]))
 
@@ -84,7 +81,7 @@ class Table:
 
     def _batches(self):
         batches = self._file.batches(self.columns, self._texts)
-        return watched(self._file, batches, self._texts, np.empty((0, len(self.columns))))
+        return checked(self._file, batches, self._texts, np.empty((0, len(self.columns))))
 
 
 def open_file(path):
@@ -106,8 +103,8 @@ def numbered(ids):
     return whole.dictionary_encode().indices.to_numpy()
 
 
-def watched(file, batches, texts, no_rows):
-    """Yield batches of a file, at least one, saying on a terminal how far it is.
+def checked(file, batches, texts, no_rows):
+    """Yield batches of a file, at least one, and refuse empty IDs and labels.
 
     Parameters
     ----------
@@ -120,12 +117,8 @@ def watched(file, batches, texts, no_rows):
     """
     arrow = import_optional("pyarrow", "cli", "skdp-bary")
     compute = import_optional("pyarrow.compute", "cli", "skdp-bary")
-    shown, batch = None, None
+    batch = None
     for batch in batches:
-        percent = int(100 * batch.share) // _SHOWN_PERCENT * _SHOWN_PERCENT
-        if percent != shown:
-            _say(f"\rread {percent} % of the file")
-            shown = percent
         for name, cells in zip(texts, batch.texts, strict=True):
             if compute.any(compute.equal(cells, "")).as_py():
                 raise ValueError(
@@ -134,8 +127,7 @@ def watched(file, batches, texts, no_rows):
                 )
         yield batch
     if batch is None:
-        yield Batch(no_rows, [arrow.array([], arrow.string())] * len(texts), 1.0)
-    _say("\n")
+        yield Batch(no_rows, [arrow.array([], arrow.string())] * len(texts))
 
 
 def refuse_doubles(where, names):
@@ -159,11 +151,6 @@ def _labels(texts):
     encoded = texts.dictionary_encode()
     names = np.array(unquoted(encoded.dictionary.to_pylist), dtype=object)
     return names[encoded.indices.to_numpy()]
-
-
-def _say(text):
-    if sys.stderr.isatty():
-        print(text, end="", file=sys.stderr, flush=True)
 
 
 # Public ranges of columns, as they are written on the command line.

@@ -4,7 +4,6 @@ import gzip
 import os
 import re
 
-import numpy as np
 import pytest
 
 from skdp_bary.cli import main
@@ -133,16 +132,11 @@ class Terminal:
         pass
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
-def test_the_number_of_rows_is_not_shown(tmp_path, monkeypatch, ending):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(np.ones((1237, 2)), columns=["lon", "lat"])
-    path = str(tmp_path / f"rows.{ending}")
-    (frame.to_parquet if ending == "parquet" else frame.to_csv)(path, index=False)
-    terminal = Terminal()
+def test_a_terminal_shows_the_steps_and_not_the_number_of_rows(written, monkeypatch):
+    path, terminal = written("x\n" + "0.5\n" * 1237), Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    list(Table(path, ["lon"]).chunks())
-    assert "100 % of the file" in terminal.text
+    assert main(["measure", path, "--bounds", "0", "1", "--out", f"{path}.npz"]) == 0
+    assert "PrivateMeasure [" in terminal.text and "post-processing" in terminal.text
     assert "1237" not in terminal.text.replace(",", "")
 
 

@@ -28,14 +28,24 @@ if TYPE_CHECKING:
 _HOMES = {
     name: f"skdp_bary.{home}"
     for home, names in {
-        "estimators": "DPSlicedWasserstein PrivateDomainAdapter PrivateDriftSketch "
-        "PrivateEMDHeatmap PrivateGenerator PrivateKMeans PrivateMeasure PrivatePCA "
-        "PrivateStandardScaler PrivateTable PrivateTwoSampleTest PrivateWassersteinBarycenter",
+        "estimators.adapter": "PrivateDomainAdapter",
+        "estimators.barycenter": "PrivateWassersteinBarycenter",
+        "estimators.drift": "PrivateDriftSketch",
+        "estimators.generator": "PrivateGenerator",
+        "estimators.generator_pca": "PrivatePCA",
+        "estimators.heatmap": "PrivateEMDHeatmap",
+        "estimators.kmeans": "PrivateKMeans",
+        "estimators.measure": "PrivateMeasure",
+        "estimators.scaling": "PrivateStandardScaler",
+        "estimators.sliced": "DPSlicedWasserstein",
+        "estimators.table": "PrivateTable",
+        "estimators.two_sample": "PrivateTwoSampleTest",
         "inspection": "check_private",
         "privacy.accountant": "BudgetAccountant",
         "rows.grouping": "SortedPersons SpilledPersons",
         "schema": "Schema",
-        "transformers": "DomainScaler JLTransformer RowByRow SchemaTransformer",
+        "transformers.linear": "DomainScaler JLTransformer",
+        "transformers.tables": "RowByRow SchemaTransformer",
     }.items()
     for name in names.split()
 }

@@ -87,10 +87,10 @@ def make_city_checkins(
     visits = np.maximum(1, np.rint(rng.lognormal(scale, spread, size=n_people))).astype(int)
     people = np.repeat(np.arange(n_people), visits)
     goes_home = rng.random_sample(len(people)) < 0.6
-    district = np.where(goes_home, homes[people], -1)
+    visited = np.where(goes_home, homes[people], -1)
     X = np.empty((len(people), 2))
     for area in range(-1, len(_DISTRICTS)):
-        here, candidates = district == area, np.flatnonzero(home_of == area)
+        here, candidates = visited == area, np.flatnonzero(home_of == area)
         popularity = 1.0 / np.arange(1, len(candidates) + 1) ** 0.7
         chosen = rng.choice(candidates, size=here.sum(), p=popularity / popularity.sum())
         X[here] = places[chosen]

@@ -102,12 +102,13 @@ def test_more_rows_than_memory_holds_are_drawn_in_pieces(estimator):
     ids=["outside", "other units", "fitting", "narrow"],
 )
 def test_cohorts_of_other_units_are_told_by_the_release(rows, told, recwarn):
-    """The warning follows from one released number: how far apart rows lie."""
+    """The warning follows from how far apart rows lie: by one released number, or public rows."""
     rows, y = np.tile(rows, (50, 1)), np.tile(["north", "south"], 1500)
     test = PrivateTwoSampleTest(["north", "south"], bounds=(0, 1), n_resamples=19)
     test.fit(rows, y)
+    PrivateTwoSampleTest(reference=rows, bounds=(0, 1), n_resamples=19).fit(rows)
     texts = [str(w.message) for w in recwarn if w.category is PrivacyWarning]
-    assert [("check the units" in text) for text in texts] == [True] * told
+    assert [("check the units" in text) for text in texts] == [True] * told * 2
 
 
 @pytest.mark.parametrize("shuffled", [False, True])

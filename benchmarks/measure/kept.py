@@ -72,13 +72,13 @@ def release(family, d, noise, X, seed):
         model = PrivateMeasure(method="pyramid", **settings).fit(X)
     (pyramid, tree, kept, _), cells = seen.call_args.args, model.cells_
     full = pyramid.tree
-    path_of = np.argsort(full.in_path_order(np.arange(full.n_cells)))
+    path_of = full.paths_of(np.arange(full.n_cells))
     held = np.zeros(full.n_cells)
     for level in np.unique(cells.level).tolist():
         here, masses = cells.level == level, np.zeros(1 << level)
         masses[cells.index[here]] = cells.mass[here] * model.total_
-        ordered = type(full)(full.domain, level).in_path_order(masses)
-        held[:: 1 << (full.depth - level)] += ordered
+        paths = type(full)(full.domain, level).paths_of(np.arange(1 << level))
+        held[paths << (full.depth - level)] += masses
     return tree, kept, path_of[full.leaf_index(X)], held
 
 

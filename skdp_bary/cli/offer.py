@@ -462,6 +462,7 @@ def _picture(axes, columns):
     """Return a picture as the content of a file; in names of columns a dollar is no formula."""
     axes.set_xlabel(shown(columns[0]), parse_math=False)
     axes.set_ylabel(shown(columns[1]) if len(columns) > 1 else "", parse_math=False)
+    axes.locator_params(axis="x", nbins=5)  # labels such as -97.95 fit
     content = io.BytesIO()
     axes.figure.savefig(content, format="png", dpi=150, bbox_inches="tight")
     return content.getvalue()

@@ -119,6 +119,8 @@ class Facts:
         Mechanism of each step, by name.
     domain_guessed : bool
         Whether the domain was estimated and is a guess, because noise dominated the counts.
+    names : list of str or None
+        Of the columns that are features.
     """
 
     relation: str
@@ -131,6 +133,7 @@ class Facts:
     size: int | None
     mechanisms: dict
     domain_guessed: bool = False
+    names: list | None = None
 
     def __post_init__(self):
         if self.domain is not None:  # before rows are read in it
@@ -145,6 +148,10 @@ class Facts:
     def labels(self) -> np.ndarray:
         """Labels of the classes; a zero for rows that have none."""
         return np.zeros(1, dtype=int) if self.classes is None else self.classes
+
+    def named(self, feature: int) -> str:
+        """Return how a message names a feature: by its column where that has a name."""
+        return f"column {self.names[feature]!r}" if self.names else f"feature {feature}"
 
     @property
     def least(self) -> float:
@@ -324,10 +331,11 @@ path, of shape (n_rows, n_features)
         return "", False
 
     def _warn_of_noise(self, n_features, persons):
-        """Warn after a fit whose noise drowns a release about so many people."""
+        """Warn after a fit whose noise drowns a release about so many people; return whether."""
         told, drowned = self._noise_of(n_features, persons)
         if drowned:
             warn(told, stacklevel=5)
+        return drowned
 
     @abstractmethod
     def _shares(self, n_features):
@@ -422,6 +430,7 @@ path, of shape (n_rows, n_features)
             domain=domain,
             size=size,
             mechanisms=mechanisms,
+            names=rows.names,
         )
 
     def _finished(self, facts, result, known):

@@ -24,7 +24,7 @@ from ..values import read_points, read_rows
 from .base import BasePrivateEstimator
 from .comparison import TUNED, SampleComparison, compare_distances
 from .noisy_means import positive_part
-from .notices import noise_of_last, rounded_up
+from .notices import NARROW, SURE, noise_of_last, rounded_up, warn_of_narrow
 
 # PrivateDriftSketch: a release that can be compared with others at any later time.
 
@@ -305,6 +305,11 @@ class PrivateDriftSketch(BasePrivateEstimator):
                 f"distributions may look equal. It needs {enough} or more.",
                 stacklevel=4,
             )
+        # what waves of one point would have more, in squares of their frequencies
+        missing = 1.0 - result.mean @ result.mean + len(result.mean) * result.mean_sd**2
+        most = missing + SURE * 2.0 * np.hypot(result.mean_sd, result.mass_sd)
+        squares = np.square(_waves(facts.n_features)[1]).mean()
+        warn_of_narrow(most < NARROW**2 * squares, self.bounds)
 
 
 def _question(domain, units, total_public):

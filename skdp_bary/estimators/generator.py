@@ -35,7 +35,15 @@ from .facts import class_shares, named_or_found_classes, number_of_classes
 from .generator_mixture import full_shape
 from .generator_queries import GeneratorSetting, questions, shares
 from .noisy_means import positive_part
-from .notices import as_dataframe, cheapest, check_samples, projections, rounded_up, warn_of_border
+from .notices import (
+    as_dataframe,
+    cheapest,
+    check_samples,
+    projections,
+    rounded_up,
+    warn_of_border,
+    warn_of_narrow,
+)
 
 # PrivateGenerator: synthetic rows of every class from one private release.
 
@@ -322,8 +330,8 @@ class PrivateGenerator(BasePrivateEstimator):
         # in widths of the box, so that noise of one size suits every feature
         unit = Box(np.zeros(facts.n_features), np.ones(facts.n_features))
         scaled = questions(setting, replace(facts, domain=unit))
-        mixture, prior = yield from about_images(partial(InWidths, box), scaled)
-        return mixture.stretched(box), prior
+        mixture, *others = yield from about_images(partial(InWidths, box), scaled)
+        return mixture.stretched(box), *others
 
     def _counts_in_widths(self, domain):
         """Whether features are scaled: pixels have one scale, a given spread has its own."""
@@ -331,14 +339,16 @@ class PrivateGenerator(BasePrivateEstimator):
         return self.image_shape is None and self.class_spread is None and most > _ROUNDING * least
 
     def _finish(self, facts, result):
-        self._mixture, released = result
+        self._mixture, released, narrow = result
         prior = self._prior(facts.n_classes, released)
         self.classes_ = facts.labels
         self.means_ = self._mixture.means
         self.weights_ = self._mixture.weights * prior[:, None]
         self.n_components_ = self._mixture.weights.shape[1]
         points = self.means_.reshape(-1, facts.n_features)
-        warn_of_border(points, self.weights_.ravel(), facts, self.epsilon, self.bounds)
+        narrow = narrow and self.class_spread is None
+        if not warn_of_border(points, self.weights_.ravel(), facts, self.epsilon, self.bounds):
+            warn_of_narrow(narrow, self.bounds)
 
     def _prior(self, n_classes, released=None):
         """Return the public frequencies of the classes, or where none are given those released."""

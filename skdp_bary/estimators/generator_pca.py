@@ -22,7 +22,7 @@ from ..values import rows_of_width
 from .base import BasePrivateEstimator
 from .generator_mixture import TUNED
 from .generator_queries import GeneratorSetting, class_moments, noise_edge, pooled_scatter, shares
-from .notices import more_of
+from .notices import more_of, warn_of_narrow
 
 _NOISY = 0.15  # share of the variance of an axis that noise hides, from which few rows show any
 _STANDS_OUT = 1.1  # times the largest eigenvalue of the noise, from which an axis is one of rows
@@ -242,6 +242,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
         self.output_bounds_ = Ball(np.zeros(self.n_components), radius)
         if shown < self.n_components < facts.n_features:
             warn(_RANDOM.format(shown, self.n_components), stacklevel=4)
+        warn_of_narrow(self.reach is None and scatter.is_narrow, self.bounds)
 
     @property
     def _n_features_out(self):

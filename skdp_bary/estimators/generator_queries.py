@@ -29,7 +29,7 @@ from .noisy_means import (
     unlengthened,
     weighted_kmeans,
 )
-from .notices import noise_of_last
+from .notices import NARROW, SURE, noise_of_last
 
 _DRAWN = 4000  # points of a Gaussian on which the first cells are found: time
 
@@ -37,7 +37,7 @@ _DRAWN = 4000  # points of a Gaussian on which the first cells are found: time
 
 
 def questions(setting, facts):
-    """Ask for the moments of all cells, and return the Mixture and the shares of the classes.
+    """Ask for the moments of all cells: return the Mixture, shares of classes, if rows are narrow.
 
     1. *means*: mass, sum and spread of every class about the center of the domain.
     2. *scatter*: second moments of all rows about the released means of their classes.
@@ -52,7 +52,7 @@ def questions(setting, facts):
     scatter = yield from pooled_scatter(setting, facts, classes)
     if setting.tied:
         mixture = tied_mixture(domain, classes, scatter, image_basis(setting.image_shape))
-        return mixture, classes.shares
+        return mixture, classes.shares, scatter.is_narrow
     basis, n_cells = image_basis(setting.image_shape), setting.n_cells
     centers = [np.zeros((1, facts.n_features))] * facts.n_classes
     if basis is None or n_cells > 1:
@@ -64,7 +64,8 @@ def questions(setting, facts):
     frames, lengths = class_frames(facts, classes.means), TUNED.gram_reach * classes.reaches
     query = about_cells(CellGrams, facts, frames, centers, lengths, TUNED.gram_shares)
     released = yield "grams", query
-    return read_mixture(domain, classes, scatter, basis, query, released), classes.shares
+    mixture = read_mixture(domain, classes, scatter, basis, query, released)
+    return mixture, classes.shares, scatter.is_narrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +165,8 @@ class PooledScatter:
     steps : ndarray of shape (n_classes, n_features)
         Noisy means of the rows of every class, relative to where they were thought to be.
     steps_sd : ndarray of shape (n_classes,)
+    is_narrow : bool
+        Whether all rows lie in a tiny part of the domain, whatever the noise.
     """
 
     matrix: np.ndarray
@@ -172,6 +175,7 @@ class PooledScatter:
     image_shape: tuple | None
     steps: np.ndarray
     steps_sd: np.ndarray
+    is_narrow: bool
 
     @property
     def edge(self):
@@ -202,7 +206,11 @@ def pooled_scatter(setting, facts, classes):
     noise_sd = released.noise_sd[3] * scale
     sums = query.step / (facts.units * classes.sizes)
     steps, steps_sd = released.values[1] * sums[:, None], released.noise_sd[1] * sums
-    return PooledScatter(matrix, noise_sd, query.radius, setting.image_shape, steps, steps_sd)
+    apart = ((classes.means - classes.shares @ classes.means) ** 2).sum(axis=1)
+    most = np.trace(matrix) + SURE * released.noise_sd[2] * scale * math.sqrt(len(matrix))
+    narrow = bool(most + classes.shares @ apart < (NARROW * facts.domain.radius) ** 2)
+    others = setting.image_shape, steps, steps_sd, narrow
+    return PooledScatter(matrix, noise_sd, query.radius, *others)
 
 
 def _scatter_query(tied, means, reach, kind):

@@ -21,9 +21,10 @@ from ..queries.maps import InCells, about_clipped_rows
 from ..rows.opening import warn
 from ..values import rows_of_width
 from .base import BasePrivateEstimator
-from .notices import CHECK_UNITS, more_of, noise_of_last
+from .notices import CHECK_UNITS, more_of, noise_of_last, warn_of_narrow
 
 _THIN = 0.01  # of a side: a whole column this near to its high end was clipped to it
+_FINE = 0.001  # of a side, below which cells are too wide for a scale
 
 
 class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateEstimator):
@@ -200,16 +201,16 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BasePrivateE
         (self.mean_, self.scale_), self.total_ = result
         reach = np.full(facts.n_features, float(self.clip))
         self.output_bounds_ = Box(-reach, reach)
-        self._warn_of_noise(facts.n_features, min(facts.size or np.inf, self.total_))
+        if self._warn_of_noise(facts.n_features, min(facts.size or np.inf, self.total_)):
+            return
         # many zeros are usual at a low end, but not a whole column at a high one
-        layer = _THIN * (facts.domain.high - facts.domain.low)
-        above = (facts.domain.high - self.mean_ < layer) & (self.scale_ < layer)
+        width = facts.domain.high - facts.domain.low
+        above = np.maximum(facts.domain.high - self.mean_, self.scale_) < _THIN * width
         if self.bounds is not None and above.any():
-            warn(
-                f"Nearly all rows lie at the high end of feature {int(np.argmax(above))}. "
-                f"{CHECK_UNITS}",
-                stacklevel=4,
-            )
+            named = facts.named(int(np.argmax(above)))
+            warn(f"Nearly all rows lie at the high end of {named}. {CHECK_UNITS}", stacklevel=4)
+        else:
+            warn_of_narrow(np.mean(self.scale_ < _FINE * width) > 0.5, self.bounds)
 
     def _noise_of(self, n_features, persons):
         plan = self.privacy_plan(n_features)

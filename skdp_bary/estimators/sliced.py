@@ -22,7 +22,7 @@ from ..transport.measures import sliced_gradient
 from .base import BasePrivateEstimator
 from .comparison import TWO_SIDED, expected_size
 from .facts import named_classes, number_of_classes
-from .notices import UNKNOWN_SIZE
+from .notices import NARROW, SURE, UNKNOWN_SIZE, warn_of_narrow
 from .sliced_methods import MOST_QUANTILES, ScalarMethod, SketchMethod, SlicedSketch, mean_sketch
 
 _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
@@ -493,6 +493,16 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             quantiles_=None if quantiles[0] is None else np.array(quantiles),
             noise_std_=np.array([release.noise_std for release in releases]),
         )
+        if self.quantiles_ is not None:
+            # halves of mass are twice as far apart as rows from their median, in the mean
+            count = self.quantiles_.shape[2] // 2
+            low, high = (each.mean(axis=2) for each in np.split(self.quantiles_, [count], axis=2))
+            squares, noise = (high - low) ** 2 / 4.0, self.noise_std_.max() ** 2 / (2.0 * count)
+            mean = squares.mean() - noise
+            error = math.sqrt((2.0 * noise + 4.0 * max(mean, 0.0)) * noise / squares.size)
+            mean += ((high + low) / 2.0).var(axis=0).mean()  # of classes apart from each other
+            most = facts.n_features * (mean + SURE * error)
+            warn_of_narrow(most < (NARROW * facts.domain.radius) ** 2, self.bounds)
 
 
 def _root(cost, std, p):

@@ -221,6 +221,7 @@ class PrivateTable(TableViews, BasePrivateEstimator):
             names.feature_names_in_ = np.array(found, dtype=object)
         ids = getattr(declared(groups), "ids", None)
         names._ids = () if ids is None else (ids,)
+        names._of_persons = rows.source.grouped
         names._container = container
         return rows
 
@@ -247,8 +248,9 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         schema = self._schema
         n_features = schema.n_columns or n_features
         names = schema.names or [f"column {place}" for place in range(n_features)]
-        kinds = zip(names, schema.kinds(n_features), strict=True)
-        wide = [str(name) for name, kind in kinds if spans_magnitudes(kind)]
+        kinds = list(zip(map(str, names), schema.kinds(n_features), strict=True))
+        wide = [name for name, kind in kinds if spans_magnitudes(kind)]
+        short = [name for name, kind in kinds if _hides_codes(kind)]
         said = [super().privacy_advice(n_features)]
         if self.n_hint is not None:
             said.append(_kept_in_words(self, list(map(str, names))))
@@ -257,6 +259,11 @@ class PrivateTable(TableViews, BasePrivateEstimator):
                 f"Wide ranges in even cells: {some_of(wide, ', ')}. Where most values lie far "
                 "below the highest, as amounts do, log=True with a low above 0 gives cells that "
                 "grow with the numbers, and special=(0,) keeps zeros."
+            )
+        if short:
+            said.append(
+                f"Short scales: {some_of(short, ', ')}. Codes outside them, such as 99, become "
+                "their ends, and no release shows it: declare special=(99,) or outside='refuse'."
             )
         return " ".join(filter(None, said))
 
@@ -357,6 +364,12 @@ def _keeps(table, n_columns, epsilon):
     return table.n_hint >= max(least, _WANTED_BINS * of_bin, of_tail / _CUT)
 
 
+def _hides_codes(kind):
+    """Whether values that are clipped to an end look like usual ones: as `warn_of_misfit` says."""
+    short = kind.word == "integer" and kind.high - kind.low < TUNED.most_values
+    return short and kind.outside == "clip" and not kind.special
+
+
 def _has_tails(cells):
     """Whether the cells of a column are those of a range of numbers, and could be fewer."""
     return isinstance(cells.kind, Number) and cells.n_ordered > MOST_SINGLE
@@ -436,7 +449,9 @@ def warn_of_misfit(columns, measured, epsilon):
         for end, cell in zip(kind.line, cells.cells_of(np.array(kind.line)), strict=True):
             natural = end in kind.special or (end == 0.0 and not isinstance(kind, Date))
             if clean[cell] > max(least, noise) and not natural:
-                alike = "" if isinstance(kind, Date) else f", or special=({end:g},) if many have it"
+                code = 10 ** len(str(int(max(kind.line[1], 0.0)) + 1)) - 1
+                told = f", codes outside it, as in special=({code},), or special=({end:g},) if many"
+                alike = "" if isinstance(kind, Date) else f"{told} have {end:g} itself"
                 warn(
                     f"About {clean[cell] / clean.sum():.0%} of {name!r} are {cells.label(cell)} in "
                     "the release, an end of the range, to which values are clipped. Declare a "

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from html import escape
-from io import BytesIO
+from dataclasses import dataclass, replace
 from itertools import combinations
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +14,12 @@ from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..exceptions import RandomState, Rows, check_real, import_optional
+from ..exceptions import RandomState, Rows, check_real
 from ..privacy.noise import public_generator
+from ..rows.columns import taken_out
+from ..rows.persons import encode_persons
 from ..schema.cells import ListCells, TableCells, frame_of
-from ..values import with_width
+from ..values import column_names, with_width
 from .notices import check_samples
 from .table_mixture import Marginal, bin_words, condition, draw_units, marginal, with_rules
 from .table_queries import bins_between
@@ -30,6 +28,7 @@ from .table_queries import bins_between
 
 _MOST_DRAWN = 50_000  # of an evaluation
 _FEWEST = 10
+_OF_ROWS = "Rows are compared, while the fit counted each person once: pass groups=, as to the fit."
 
 
 class TableViews:
@@ -151,6 +150,7 @@ class TableViews:
         self,
         X: Rows,
         *,
+        groups: Rows | None = None,
         held_out: Rows | None = None,
         predict: str | int | None = None,
         random_state: RandomState | None = None,
@@ -162,10 +162,13 @@ class TableViews:
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            The rows of the fit, in memory; a column of person IDs that the fit was told by name is
-            left out. The report is an exact function of them.
+            The rows of the fit, in memory. The report is an exact function of them.
+        groups : array-like of shape (n_rows,) or str, default=None
+            Person IDs, as for the fit, where each person counts once: one row of each is compared,
+            drawn at random. None: the column that the fit was told by name, where `X` has it.
         held_out : table, default=None
-            Rows like them that were not in the fit: what an attack on membership is judged by.
+            Rows like them that were not in the fit: what an attack on membership is judged by. Of
+            each person one, where `groups` is the name of a column that it has.
         predict : str or int, default=None
             Column that models predict from the others, of numbers or not; None: the label.
         random_state : int or RandomState, default=None
@@ -177,13 +180,20 @@ class TableViews:
         check_is_fitted(self)
         _check_in_memory(X, "X")
         _check_in_memory(held_out, "held_out")
-        columns, read = self._columns(), TableCells(self.schema_, self._beside())
-        tables = [None if rows is None else read(rows).astype(np.int64) for rows in (X, held_out)]
+        ids, rng = getattr(self, "_ids", ()), public_generator(random_state)
+        if groups is None and ids and ids[0] in (column_names(X) or ()):
+            groups = ids[0]
+        named = (groups,) if isinstance(groups, str) else ()
+        columns, read = self._columns(), TableCells(self.schema_, self._beside() + named)
+        kept = _one_row_each(X, groups, rng)
+        tables, strays = [read(X)[kept].astype(np.int64), None], read.strays(X)[kept]
+        if held_out is not None:
+            own = groups if named and groups in (column_names(held_out) or ()) else None
+            tables[1] = read(held_out)[_one_row_each(held_out, own, rng)].astype(np.int64)
         if any(rows is not None and len(rows) < _FEWEST for rows in tables):
             raise ValueError(
                 f"X and held_out must have at least {_FEWEST} rows. Pass longer tables."
             )
-        rng = public_generator(random_state)
         n_drawn = min(len(tables[0]), _MOST_DRAWN)
         units = draw_units(self.mixture_, columns, {}, self.rules, n_drawn, rng)
         frame = frame_of(units, list(columns.values()), list(columns), "pandas")
@@ -193,9 +203,12 @@ class TableViews:
             raise ValueError(f"predict must be one of {list(columns)}, got {predict!r}.")
         label = self._label_place(self.n_features_in_)
         predicted = label if predict is None else list(columns).index(predict)
-        strays = dict(zip(columns, read.strays(X).mean(axis=0).tolist(), strict=True))
+        strays = dict(zip(columns, strays.mean(axis=0).tolist(), strict=True))
         drawn = drawn.astype(np.int64)
-        return report_of(columns, predicted, tables[0], strays, drawn, tables[1], rng)
+        report = report_of(columns, predicted, tables[0], strays, drawn, tables[1], rng)
+        if groups is None and getattr(self, "_of_persons", False):
+            return replace(report, verdict=f"{report.verdict} {_OF_ROWS}")
+        return report
 
     def _columns(self):
         """Return the cells of the columns by name, or by place where they have none."""
@@ -212,6 +225,16 @@ class TableViews:
     def _beside(self):
         """Names of columns that rows may have and that are not of the model."""
         return (*self._unread(), *getattr(self, "_ids", ()))
+
+
+def _one_row_each(X, groups, rng):
+    """Return places of rows: a random one of each person, or all where nothing tells people."""
+    if groups is None:
+        return slice(None)
+    if isinstance(groups, str):
+        groups = taken_out(X, {"groups": groups})[1]["groups"]
+    order = rng.permutation(len(X))
+    return order[np.unique(encode_persons(groups, len(X))[order], return_index=True)[1]]
 
 
 def _check_in_memory(rows, name):
@@ -301,48 +324,18 @@ class TableReport:
                 for words, real, made in found
             ]
         lines += [f"advice for {name}: {words}" for name, words in self.advice.items()]
-        return "\n".join([*lines, *(f"{what}: {said}" for what, said in self._judged())])
-
-    def _judged(self):
-        """Yield what models, distances and an attack say, each with a name."""
         for name, found in self.learned.items():
             words = ", ".join(f"{what} {value:.3f}" for what, value in found.items())
-            yield f"boosted trees trained on {name} rows, tested on real ones", words
+            lines.append(f"boosted trees trained on {name} rows, tested on real ones: {words}")
         for name, value in self.closest.items():
-            yield f"{name} rows: median distance to the nearest row of the table", f"{value:.3f}"
+            lines.append(
+                f"{name} rows: median distance to the nearest row of the table: {value:.3f}"
+            )
         if self.attack is not None:
-            yield "membership attack: area under the curve (0.5 is a coin)", f"{self.attack:.3f}"
-
-    def to_html(self, path: str | PathLike[str]) -> None:
-        """Write one page with pictures, which need matplotlib.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        pictures = [_histograms(self), _pairs(self)]
-        images = "".join(f'<img src="data:image/png;base64,{data}">' for data in pictures if data)
-        lines = [("In short", self.verdict)]
-        for name, value in self.marginals.items():
-            lines.append((f"column {name}: total variation", f"{value:.3f}"))
-        for name, share in self.strays.items():
-            lines.append((f"column {name}: not in the schema", f"{share:.1%} of rows"))
-        for name, missed in self.missed.items():
-            for words, real, drawn in missed:
-                told = f"{real:.1%} of rows, {drawn:.1%} drawn"
-                lines.append((f"column {name}: {words} is hardly drawn", told))
-        lines += [(f"column {name}: advice", words) for name, words in self.advice.items()]
-        lines += self._judged()
-        rows = "".join(
-            f"<tr><th>{escape(what)}</th><td>{escape(said)}</td></tr>" for what, said in lines
-        )
-        Path(path).write_text(
-            "<!DOCTYPE html>\n<html><head><meta charset='utf-8'><title>Synthetic table</title>"
-            f"<style>{_STYLE}</style></head><body><h1>Synthetic table</h1>"
-            f'<p class="warning">{escape(WARNING)}</p><table>{rows}</table>{images}'
-            "</body></html>\n",
-            encoding="utf-8",
-        )
+            lines.append(
+                f"membership attack: area under the curve (0.5 is a coin): {self.attack:.3f}"
+            )
+        return "\n".join(lines)
 
 
 def report_of(columns, predicted, table, strays, drawn, held_out, rng):
@@ -553,65 +546,3 @@ def _nearest(points, others):
 
 def _mean(values):
     return float(np.mean(list(values.values()))) if values else 0.0
-
-
-# The report of a table as one page of HTML, pictures included.
-
-_MOST_PICTURES = 24
-_LONGEST = 24  # letters of a label
-_STYLE = """\
-body { font-family: sans-serif; max-width: 60rem; margin: 2rem auto; }
-.warning { border: 2px solid #b00; color: #b00; padding: .7rem; font-weight: bold; }
-table { border-collapse: collapse; } td, th { padding: .2rem .8rem; text-align: left; }
-img { width: 100%; }
-"""
-
-
-def _histograms(report):
-    """Return a picture of the histograms of columns, real and drawn."""
-    names = list(report.histograms)[:_MOST_PICTURES]
-    n_rows = -(-len(names) // 3)
-    figure = _figure(11, 2.6 * n_rows)
-    for place, name in enumerate(names):
-        words, real, drawn = report.histograms[name]
-        axes = figure.add_subplot(n_rows, 3, place + 1)
-        at = np.arange(len(words))
-        axes.bar(at - 0.2, real, width=0.4, color="0.6", label="real")
-        axes.bar(at + 0.2, drawn, width=0.4, color="C0", label="drawn")
-        shown = at[:: max(len(at) // 6, 1)]
-        labels = [words[i] for i in shown]
-        labels = [w if len(w) <= _LONGEST else w[: _LONGEST - 3] + "..." for w in labels]
-        axes.set_xticks(shown, labels, fontsize=6, rotation=20)
-        axes.set_title(str(name), fontsize=9)
-    figure.axes[0].legend(fontsize=7)
-    return _png(figure)
-
-
-def _pairs(report):
-    """Return a picture of the distances of pairs, or None where there are none."""
-    if not report.pairs:
-        return None
-    names = list(report.marginals)
-    values = np.diag([report.marginals[name] for name in names])
-    for (first, second), value in report.pairs.items():
-        i, j = names.index(first), names.index(second)
-        values[i, j] = values[j, i] = value
-    figure = _figure(8, 7)
-    axes = figure.add_subplot(1, 1, 1)
-    image = axes.imshow(values, vmin=0.0, cmap="Reds")
-    axes.set_xticks(range(len(names)), [str(n)[:14] for n in names], rotation=90, fontsize=7)
-    axes.set_yticks(range(len(names)), [str(n)[:14] for n in names], fontsize=7)
-    axes.set_title("total variation of columns and pairs")
-    figure.colorbar(image)
-    return _png(figure)
-
-
-def _figure(width, height):
-    figures = import_optional("matplotlib.figure", "plot", "TableReport.to_html")
-    return figures.Figure(figsize=(width, height), layout="constrained")
-
-
-def _png(figure):
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=90)
-    return base64.b64encode(buffer.getvalue()).decode("ascii")

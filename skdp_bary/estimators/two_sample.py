@@ -18,7 +18,6 @@ from ..privacy.noise import public_generator
 from ..privacy.spending import SharedBudget
 from ..queries.meetings import CELL, FRACTION, CohortGap, PairLaw, PairSpreads
 from ..queries.slices import MOST_PERSONS
-from ..rows.opening import warn
 from ..rows.persons import Chunk
 from .base import BasePrivateEstimator
 from .comparison import (
@@ -35,15 +34,9 @@ from .comparison import (
     sizes_behind,
 )
 from .facts import named_or_found_classes
-from .notices import UNKNOWN_SIZE
+from .notices import SURE, UNKNOWN_SIZE, warn_of_narrow
 
 _USUAL = 0.3  # spread of rows on a slice, in units of the half domain, for the widest cells
-_SURE = 3.0  # of noise under which rows must look narrow for a warning
-_NARROW = (
-    "By the release, rows lie within about 1/{} of bounds, or at their border, where rows outside "
-    "are moved: check the units and the order of the columns. If it is right, narrower bounds find "
-    "smaller differences."
-)
 _APART = np.array([NormalDist().inv_cdf((i + 0.5) / 256) for i in range(256)])
 
 
@@ -261,7 +254,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
             total = sum(persons)
             spread = _number(released, -1, total)
             planes = _planes(slices, spread.value + spread.scale)
-            narrow = _octave(spread.value + _SURE * spread.scale) == TUNED.octaves - 1
+            octave = _octave(spread.value + SURE * spread.scale)
             released = yield "law", PairLaw(planes, *kind)
             trace, norm = (_number(released, place, total) for place in (-2, -1))
             released = yield "gap", CohortGap(planes, *kind)
@@ -269,22 +262,22 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         else:  # the distance alone is asked for: what else is needed the public rows tell
             chunk = Chunk(public_reference(self.reference, facts.n_features, 2), None, None)
             look, n_public = PairSpreads(slices, None, 1, 1, ladder), len(chunk.X)
-            planes = _planes(slices, _public_numbers(look, chunk)[-1].value)
+            spread = _public_numbers(look, chunk)[-1].value
+            planes, octave = _planes(slices, spread), _octave(spread)
             trace, norm = _public_numbers(PairLaw(planes), chunk)[-2:]
             ((histogram, *_),) = _counted(CohortGap(planes), chunk)
-            released, narrow = (yield "gap", CohortGap(planes, *kind, histogram)), False
+            released = yield "gap", CohortGap(planes, *kind, histogram)
             persons = persons_counted(released, n_min, facts)
             sizes = (*sizes_behind(persons, bought), NoisyNumber(n_public))
             law = MeanLaw(sizes, (*persons, n_public), trace, norm, n_public)
-        return _number(released, -1, min(persons)), law, narrow
+        return _number(released, -1, min(persons)), law, octave
 
     def _finish(self, facts, result):
-        *result, narrow = result
+        *result, octave = result
         rng = public_generator(self.random_state)
         self.result_ = compare_means(*result, self.n_resamples, rng)
         self.pvalue_, self.statistic_ = self.result_.pvalue, self.result_.statistic
-        if narrow and self.bounds is not None:
-            warn(_NARROW.format(2 ** (TUNED.octaves - 1)), stacklevel=4)
+        warn_of_narrow(octave == TUNED.octaves - 1, self.bounds)
 
 
 def _planes(slices, spread):

@@ -90,16 +90,17 @@ class CellTree:
             index = (index << top) + (place >> (b - top))
         return index
 
-    def in_path_order(self, values: np.ndarray) -> np.ndarray:
-        """Return values over the leaves, on the last axis, in the order of paths from the root.
+    def paths_of(self, leaves: np.ndarray) -> np.ndarray:
+        """Return the paths from the root to leaves, one bit a halving.
 
-        In that order the leaves inside a cell of any level stand together.
+        In the order of paths the leaves inside a cell of any level stand together.
         """
-        first = np.cumsum((0, *self.bits(self.depth)))
-        d, lead = self.domain.n_features, values.shape[:-1]
-        halvings = [int(first[level % d]) + level // d for level in range(self.depth)]
-        grid = values.reshape((-1,) + (2,) * self.depth)
-        return grid.transpose(0, *(1 + axis for axis in halvings)).reshape(lead + (-1,))
+        first, d = np.cumsum((0, *self.bits(self.depth))), self.domain.n_features
+        paths, last = np.zeros_like(leaves), self.depth - 1
+        for level in range(self.depth):
+            bit = leaves >> (last - first[level % d] - level // d) & 1
+            paths |= bit << (last - level)
+        return paths
 
     def index_of_paths(self, paths: np.ndarray, level: int) -> np.ndarray:
         """Return the index at `level` of cells given by their paths, one bit a halving."""

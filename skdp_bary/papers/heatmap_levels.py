@@ -21,8 +21,13 @@ from typing import Literal
 import numpy as np
 
 from ..base import Integer, Number, Option
-from ..estimators import PrivateEMDHeatmap
-from ..estimators.heatmap import HeatmapFit, HeatmapMethod, HeatmapSetting, measure
+from ..estimators.heatmap import (
+    HeatmapFit,
+    HeatmapMethod,
+    HeatmapSetting,
+    PrivateEMDHeatmap,
+    measure,
+)
 from ..exceptions import Neighbors, RandomState
 from ..geometry.bounds import Bounds
 from ..privacy.spending import SharedBudget

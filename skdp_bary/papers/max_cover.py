@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 
 from ..base import ClippedMeans, Frame
-from ..estimators import PrivateKMeans
 from ..estimators.clustering import (
     TUNED,
     KMeansMethod,
@@ -29,6 +28,7 @@ from ..estimators.clustering import (
     standing_out,
 )
 from ..estimators.clustering_high import HighMethod, principal_axes
+from ..estimators.kmeans import PrivateKMeans
 from ..estimators.kmeans_low import search, without_far_noise
 from ..estimators.noisy_means import nearest, read_means
 from ..exceptions import Neighbors, RandomState

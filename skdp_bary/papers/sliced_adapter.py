@@ -26,10 +26,10 @@ from torch import nn
 
 from .._sklearn import VersionedPickle
 from ..base import Facts, Integer, Number, Option
-from ..estimators import DPSlicedWasserstein
 from ..estimators.base import fitted_alone
 from ..estimators.facts import setting_of
 from ..estimators.notices import KnowsSearches
+from ..estimators.sliced import DPSlicedWasserstein
 from ..exceptions import (
     Neighbors,
     PrivacyWarning,

@@ -28,8 +28,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._sklearn import warn_of_other_version
 from .._version import __version__
 from ..base import Integer, Number
-from ..estimators import DPSlicedWasserstein
 from ..estimators.base import fitted_alone
+from ..estimators.sliced import DPSlicedWasserstein
 from ..estimators.sliced_methods import SlicedSketch
 from ..exceptions import Neighbors, PrivacyWarning, RandomState, Rows, check_integer
 from ..geometry import Ball, Box

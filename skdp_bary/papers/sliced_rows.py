@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from ..base import Query, Sensitivity
-from ..estimators import DPSlicedWasserstein
+from ..estimators.sliced import DPSlicedWasserstein
 from ..estimators.sliced_methods import SlicedMethod, SlicedRelease
 from ..exceptions import Neighbors, RandomState, RelationError
 from ..geometry.bounds import Bounds

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
 from ..base import Number
-from ..estimators import PrivateWassersteinBarycenter
+from ..estimators.barycenter import PrivateWassersteinBarycenter
 from ..exceptions import (
     Neighbors,
     RandomState,

@@ -81,9 +81,12 @@ class Display:
         return import_optional(f"matplotlib.{name}", "plot", type(self).__name__)
 
     def _frame(self, axes, low, high):
-        """Limit axes to a map between two corners, and name them."""
+        """Limit axes to a map between two corners, name them, and return their size in inches."""
         names = self.feature_names or ["feature 0", "feature 1"]
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=names[0], ylabel=names[1])
+        size = axes.get_window_extent().size / axes.figure.dpi
+        axes.locator_params(axis="x", nbins=max(1, int(size[0] / 0.8)))  # inches a label
+        return size
 
 
 def check_kind(estimator, needed, wanted):

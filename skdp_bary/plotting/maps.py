@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _PICTURE_DEPTH = 10
 _GAMMA = 0.5
+_MAP_SHARE = 0.8  # width of a map next to its colors, as a share of the axes
 
 
 @dataclass(eq=False, repr=False)
@@ -146,7 +147,7 @@ class HeatmapDisplay(Display):
             uncertainty=uncertainty,
             feature_names=feature_names(estimator),
             title=title_of(estimator),
-            label="people per unit of area",
+            label=f"people per {'square degree' if degrees else 'unit of area'}",
             aspect=1.0 / np.cos(np.radians((low[1] + high[1]) / 2.0)) if degrees else 1.0,
         )
         return display.plot(ax=ax)
@@ -157,7 +158,8 @@ class HeatmapDisplay(Display):
         if self.uncertainty is not None:
             title = "length of the interval of a cell"
             pictures.append((self.uncertainty, "viridis", "people", title))
-        self._open(ax, map_aspect(corners, self.aspect), len(pictures))
+        ratio = map_aspect(corners, self.aspect)
+        self._open(ax, ratio, len(pictures))
         self.images_ = []
         for axes, (picture, cmap, label, title) in zip(self.axes_, pictures, strict=True):
             place = {"origin": "lower", "extent": self.extent, "aspect": self.aspect}
@@ -165,9 +167,10 @@ class HeatmapDisplay(Display):
             self.images_.append(axes.imshow(picture, cmap=cmap, norm=norm, **place))
             for line in self.basemap or ():
                 axes.plot(*np.asarray(line).T, color="white", linewidth=0.7)
-            self._frame(axes, *corners)
+            width, height = self._frame(axes, *corners)
             axes.set_title(title)
-            self.figure_.colorbar(self.images_[-1], ax=axes, label=label)
+            shrink = min(1.0, _MAP_SHARE * width * ratio / height)
+            self.figure_.colorbar(self.images_[-1], ax=axes, label=label, shrink=shrink)
 
 
 def _on_land(picture, domain):

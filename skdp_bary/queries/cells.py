@@ -205,23 +205,26 @@ class RunDivision(Division):
 
     def places(self, X, codes):
         """Yield the runs of the rows."""
-        leaves = self.tree.leaf_index(X)
-        if codes is not None and self.n_classes > 1:
-            leaves += codes * self.tree.n_cells
-        for run_of_leaf in self._runs_of_leaves:
-            yield run_of_leaf[leaves]
+        leaves, n_cells = self.tree.leaf_index(X), self.tree.n_cells
+        shift = 0 if codes is None or self.n_classes == 1 else codes * n_cells
+        if len(X) < n_cells >> 2:  # a table of all leaves would take longer
+            paths = self.tree.paths_of(leaves) + shift
+            for way in self.ways:
+                starts = [edges[:-1] + c * n_cells for c, edges in enumerate(way)]
+                yield np.searchsorted(np.concatenate(starts), paths, side="right") - 1
+        else:
+            for run_of_leaf in self._runs_of_leaves:
+                yield run_of_leaf[leaves + shift]
 
     @cached_property
     def _runs_of_leaves(self):
         """For every way, the run of each leaf, class by class."""
-        leaf_of_path = self.tree.in_path_order(np.arange(self.tree.n_cells))
-        runs = np.empty((len(self.ways), self.n_classes, len(leaf_of_path)), dtype=np.int64)
-        for of_way, way in zip(runs, self.ways, strict=True):
-            first = 0
-            for row, edges in zip(of_way, way, strict=True):
-                row[leaf_of_path] = first + np.repeat(np.arange(len(edges) - 1), np.diff(edges))
-                first += len(edges) - 1
-        return runs.reshape(len(runs), -1)
+        paths, runs = self.tree.paths_of(np.arange(self.tree.n_cells)), []
+        for way in self.ways:
+            lengths = np.concatenate([np.diff(edges) for edges in way])
+            run_of_path = np.repeat(np.arange(len(lengths)), lengths)
+            runs.append(run_of_path.reshape(self.n_classes, -1)[:, paths].ravel())
+        return runs
 
     def __getstate__(self):
         return {"tree": self.tree, "ways": self.ways}  # tables are made again where rows are

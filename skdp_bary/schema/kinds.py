@@ -23,7 +23,7 @@ _MISSING = (
     "has missing values, and its schema allows none. Declare missing=True, or leave out such rows: "
     "frame.dropna()."
 )
-_DATES = "missing=True after pd.to_datetime(column, format='%d.%m.%Y', errors='coerce'), or Text()"
+_DATES = "missing=True after pd.to_datetime(column, format='%d.%m.%Y', errors='coerce')"
 _SPECIAL = " For example special=[0, 999]."
 _VALUES = " For example values=['cook', 'nurse']."
 

@@ -93,7 +93,7 @@ class DomainScaler(OneToOneFeatureMixin, PublicStep):
 
     Examples
     --------
-    >>> from skdp_bary.transformers import DomainScaler
+    >>> from skdp_bary import DomainScaler
     >>> scaler = DomainScaler(bounds=([18, 0], [100, 200_000]))
     >>> scaler.fit_transform([[59, 50_000], [30, 900_000]])
     array([[0.5       , 0.25      ],
@@ -248,7 +248,7 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp_bary.transformers import JLTransformer
+    >>> from skdp_bary import JLTransformer
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(100, 1000))
     >>> jl = JLTransformer(distortion=0.5, n_hint=100, bounds=(-1, 1), random_state=0).fit(X)
     >>> jl.transform(X).shape

@@ -74,6 +74,10 @@ class DiscreteMeasure:
         """Return the same points with weights that sum to one."""
         return DiscreteMeasure(self.support, self.weights / self.weights.sum())
 
+    def mean(self) -> np.ndarray:
+        """Return the center of mass, of shape (n_features,)."""
+        return self.weights @ self.support / self.weights.sum()
+
 
 def read_only(array):
     """Return `array` after switching off its write flag."""

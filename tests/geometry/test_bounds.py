@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdp_bary import BudgetAccountant, PrivateMeasure
+from skdp_bary import BudgetAccountant, DomainScaler, PrivateMeasure
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.transformers import DomainScaler
 from tests.cases import every
 from tests.world import check_domain, in_words, width_of
 

@@ -61,7 +61,9 @@ def test_runs_are_cells(d):
     tree = CellTree(Box([0.0] * d, [1.0] * d), 5)
     X = np.random.default_rng(d).random((200, d))
     edges, paths = np.array([0, 4, 20, 24, 28, 32]), np.array([0, 5, 6, 7])  # paths of level 3
-    (block,) = answer(world.DisjointCounts(world.RunDivision(tree, ((edges,),))), X)
+    query = world.DisjointCounts(world.RunDivision(tree, ((edges,),)))
+    (block,) = answer(query, X)
+    assert sum(answer(query, row)[0] for row in X).tolist() == block.tolist()  # without a table
     counts = np.bincount(tree.ancestor(tree.leaf_index(X), 3), minlength=8)
     assert block[[0, 2, 3, 4]].tolist() == counts[tree.index_of_paths(paths, 3)].tolist()
     assert block.sum() == 200

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
+from skdp_bary import JLTransformer
 from skdp_bary.geometry import Ball, Box
-from skdp_bary.transformers import JLTransformer
 from tests.cases import every
 
 METHODS = ["gaussian", "sparse", "hadamard"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from skdp_bary import DomainScaler, JLTransformer
 from skdp_bary.geometry import Ball, Box, Mask
-from skdp_bary.transformers import DomainScaler, JLTransformer
 from tests.cases import every
 
 DOMAINS = [(-2, 5), Box([-1, 0, 10], [1, 5, 11]), Ball([1.0, 2.0, 3.0], 0.7)]

@@ -28,6 +28,7 @@ def test_measures_are_frozen_copies_and_uniform_by_default():
     assert DiscreteMeasure([[0.0], [1.0]]).weights.tolist() == [0.5, 0.5]
     measure = DiscreteMeasure([[0.0], [1.0]], [1.0, 3.0])
     assert measure.normalized().weights.tolist() == [0.25, 0.75]
+    assert measure.mean().tolist() == [0.75]
 
 
 SHAPES = [], [1.0, 2.0], np.zeros((0, 2)), np.zeros((2, 0))

@@ -3,15 +3,19 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from skdp_bary import (
     BudgetAccountant,
     DPSlicedWasserstein,
+    PrivateDriftSketch,
     PrivateEMDHeatmap,
     PrivateGenerator,
     PrivateKMeans,
     PrivateMeasure,
+    PrivatePCA,
     PrivateStandardScaler,
     PrivateTable,
     PrivateWassersteinBarycenter,
@@ -32,6 +36,12 @@ CLIPPING = [
     PrivateGenerator(bounds=(0, 1), n_hint=N),
 ]
 SCALER = PrivateStandardScaler(bounds=(0, 1), n_hint=N)
+TOLD_BY_SPREAD = [
+    PrivateDriftSketch(bounds=(0, 1)),
+    DPSlicedWasserstein(bounds=(0, 1), n_quantiles=8),
+    PrivatePCA(4, bounds=(0, 1)),
+    PrivateGenerator(bounds=(0, 1), n_hint=10 * N),
+]
 NAMES = {"ids": lambda estimator: type(estimator).__name__}
 
 
@@ -51,20 +61,31 @@ def test_rows_that_all_lie_at_one_face_are_told(estimator):
     assert "at the low end of feature 1" in text
 
 
-def test_a_scaler_tells_of_the_high_end_alone():
-    (text,) = said(SCALER, DEGREES)
-    assert "at the high end of feature 0" in text
+def test_a_scaler_tells_of_the_high_end_and_of_cells_too_wide():
+    (text,) = said(SCALER, pd.DataFrame(DEGREES, columns=["lon", "lat"]))
+    assert "at the high end of column 'lon'" in text
     assert said(SCALER, FITTING * [1.0, 1e-3]) == []  # wide bounds cost it little
+    (text,) = said(SCALER, FITTING * 1e-3)
+    assert "fill less than 1/16 of bounds" in text
+    drowned = clone(SCALER).set_params(epsilon=0.01)
+    assert "mostly noise" in "".join(said(drowned, FITTING)[-1:])  # which lies at an end by chance
 
 
-@pytest.mark.parametrize("estimator", [*CLIPPING, SCALER], **NAMES)
+@pytest.mark.parametrize("X", [DEGREES, FITTING * 1e-3], ids=["outside", "wide"])
+@pytest.mark.parametrize("estimator", TOLD_BY_SPREAD, **NAMES)
+def test_rows_that_all_lie_in_one_place_are_told(estimator, X):
+    (text,) = said(estimator, np.tile(X, (10, 2)))
+    assert "fill less than 1/16 of bounds" in text and "check the units" in text
+
+
+@pytest.mark.parametrize("estimator", [*CLIPPING, SCALER, *TOLD_BY_SPREAD], **NAMES)
 @pytest.mark.parametrize(
     "X",
     [FITTING, RNG.random((N, 2)), RNG.integers(2, size=(N, 2)).astype(float), FITTING * 0.3],
     ids=["inside", "uniform", "binary", "corner"],
 )
 def test_rows_inside_are_not(estimator, X):
-    assert said(estimator, X) == []
+    assert said(estimator, np.tile(X, (1, 2)) if estimator in TOLD_BY_SPREAD else X) == []
 
 
 @pytest.mark.parametrize(

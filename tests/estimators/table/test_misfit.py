@@ -28,7 +28,13 @@ def fit(job, n_rows, accountant=None):
         (Category(["cook", "nurse"]), "cook", "COOK", 1.0, "100% of 'job' are 'other'"),
         (Category(["cook", "nurse"]), "cook", "cook ", 0.1, "10% of 'job' are 'other'.* case, bl"),
         (Category(["cook", "nurse"]), "cook", "COOK", 0.02, ""),
-        (Number(0, 10), 5.0, 50.0, 0.1, r"of 'job' are 10 in .* or special=\(10,\) if many"),
+        (
+            Number(0, 10),
+            5.0,
+            50.0,
+            0.1,
+            r"are 10 in .* as in special=\(99,\), or special=\(10,\) if",
+        ),
         (Integer(-99, 99), 5, -999, 0.1, "of 'job' are -99 in the release, an end of the range"),
         (Date("2020-01-01", "2024-12-31"), "2022-03-04", "1900-01-01", 0.1, "are 2020-01-01 in"),
         (Number(0, 10, special=(10,)), 5.0, 50.0, 0.1, ""),
@@ -103,9 +109,15 @@ def test_noise_is_no_sign_of_others(released, told):
     ],
 )
 def test_quotes_name_ranges_that_want_growing_cells(kind, told):
-    model = PrivateTable(Schema({"age": Integer(0, 99), "income": kind}))
+    likes = {
+        "a": Integer(1, 5, outside="refuse"),
+        "b": Integer(1, 5),
+        "c": Integer(1, 5, special=[9]),
+    }
+    model = PrivateTable(Schema({"age": Integer(0, 99), "income": kind} | likes))
     advice = BudgetAccountant(1.0, 1e-6).quote(model).advice
     assert ("even cells: income." in advice) == told
+    assert "Short scales: b. Codes outside" in advice  # clipped ones look like answers
 
 
 @every(

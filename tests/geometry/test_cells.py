@@ -143,25 +143,8 @@ def test_rows_lie_in_their_cells_and_those_in_coarser_ones(n_features):
     assert np.isclose(cells.widths.prod(axis=1).sum(), (domain.high - domain.low).prod())
 
 
-def test_nothing_is_cut_below_the_depth_and_middles_lie_in_the_domain():
-    cells = nested(Box(np.zeros(2), np.ones(2)), depth=3)
-    assert cells.levels.max() == 3
-    ball = Ball(np.zeros(2), 1.0)
-    np.testing.assert_allclose(ball.clip(nested(ball).middles), nested(ball).middles)
-
-
 @every("depth", [3, 12])
 def test_no_edge_of_cells_is_near_the_center_of_the_domain(depth):
     cells = NestedCells.grid(Box(np.array([-3.0]), np.array([5.0])), depth, depth)
     (found,) = cells.locate(np.array([[1.0]]))
     assert abs(cells.middles[found, 0] - 1.0) < cells.widths[found, 0] / 5
-
-
-def test_cells_beside_the_domain_are_known_and_have_no_width():
-    domain = Box(np.zeros(2), np.array([1.0, 4.0]))
-    cells = NestedCells.grid(domain, 5, 2)
-    assert cells.outside.sum() == 16 - 9
-    assert (cells.widths[cells.outside].min(axis=1) == 0).all()
-    assert np.isclose(cells.widths.prod(axis=1).sum(), 4.0)
-    found = cells.locate(np.array([[0.0, 0.0], [1.0, 4.0], [9.0, 9.0]]))
-    np.testing.assert_array_equal(cells.outside[found], False)

@@ -24,7 +24,7 @@ tables = arrays(np.float64, st.tuples(st.integers(1, 30), st.just(2)), elements=
 
 @by_domain
 @pytest.mark.parametrize("bits", [20, 7])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(X=tables, cut=st.integers(0, 30), seed=st.integers(0, 99))
 def test_integers_are_a_function_of_each_row(domain, bits, X, cut, seed):
     lattice = CentredLattice(domain, bits)

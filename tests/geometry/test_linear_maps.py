@@ -58,7 +58,7 @@ def test_maps_agree_with_their_matrix(kind, scale):
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10**6), d=st.sampled_from([1, 3, 16, 1000]))
 def test_products_with_a_matrix_are_exact(seed, d):
     # The largest partial sums allowed: rows and weights of equal sign and nearly equal size.
@@ -73,17 +73,6 @@ def test_products_with_a_matrix_are_exact(seed, d):
     assert [Fraction(float(c)) for c in computed] == [Fraction(float(e)) for e in exact]
 
 
-@every("d", [1, 7, 784])
-def test_rounding_a_matrix_changes_it_little(d):
-    components = np.random.default_rng(3).standard_normal((30, d))
-    rounded = MatrixMap(components).matrix()
-    largest = np.linalg.norm(components, axis=1).max()
-    assert abs(rounded - components).max() <= largest * 2.0**-24
-    unit = 2.0 ** (np.frexp(largest)[1] - 25)
-    np.testing.assert_array_equal(np.rint(rounded / unit) * unit, rounded)
-    assert (np.linalg.norm(rounded / unit, axis=1) <= 2**26).all()
-
-
 @kinds
 def test_inverses_project_back(kind):
     k = 32 if kind == "identity" else 9
@@ -94,10 +83,10 @@ def test_inverses_project_back(kind):
 
 def test_the_padded_inverse_is_right_on_average():
     total = np.zeros((5, 5))
-    for seed in range(4000):
+    for seed in range(1000):
         mapped = HadamardMap(5, 3, np.random.default_rng(seed))
         total += mapped.invert(mapped.apply(np.eye(5)))
-    np.testing.assert_allclose(total / 4000, 3 / 5 * np.eye(5), atol=0.03)
+    np.testing.assert_allclose(total / 1000, 3 / 5 * np.eye(5), atol=0.06)
 
 
 @every("d, k", [(64, 64), (100, 30), (1, 1), (5, 5)])

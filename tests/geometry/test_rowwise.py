@@ -39,13 +39,6 @@ def test_distances_are_accurate_and_independent_of_other_rows(d):
     np.testing.assert_array_equal(least, distances.min(axis=1))
 
 
-@every("n, d", [(0, 3), (1, 10**6), (10**5, 3), (65537, 1)])
-def test_blocks_cover_all_rows_once(n, d):
-    blocks = list(world.row_blocks(n, d))
-    assert [i for block in blocks for i in range(n)[block]] == list(range(n))
-    assert all((b.stop - b.start) * d <= 2**16 or b.stop - b.start == 1 for b in blocks)
-
-
 def test_rows_are_checked_and_units_exact_over_the_whole_range():
     assert world.as_rows([[1, 2]], 2).dtype == np.float64
     assert world.as_rows([[1.7e308, 1.7e308]], 2).shape == (1, 2)

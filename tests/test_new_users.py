@@ -12,7 +12,9 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from skdp_bary import (
     BudgetAccountant,
     DomainScaler,
+    DPSlicedWasserstein,
     JLTransformer,
+    PrivateDriftSketch,
     PrivateEMDHeatmap,
     PrivateGenerator,
     PrivateKMeans,
@@ -175,6 +177,8 @@ def cohorts(classes):
             r"y must hold one label per row, got a table\. Both",
         ),
         (lambda: cohorts(None).fit(X, X), "y must hold one label per row, got a table"),
+        (lambda: DPSlicedWasserstein(bounds=(0, 1)).fit(X, X), r"got a table.*fit\(A\)\.distance"),
+        (lambda: PrivateDriftSketch(bounds=(0, 1)).fit(X, FRAME), r"got a table.*first\.test\("),
         (lambda: cohorts(["north"]).fit(X, LABELS), "classes must be two labels, got"),
         (lambda: cohorts(["a", "b", "c"]).fit(X, LABELS), "classes must be two labels, got"),
         # classes, text or nothing in the place of objects
@@ -204,8 +208,8 @@ def cohorts(classes):
         (lambda: clone(NUMBERS).fit(FRAME).query(["a", "b"]), r"as in query\('a', 'b'\)"),
         (lambda: PrivateTable(SCHEMA).fit(FRAME, groups="b"), "missing .'b'.*that groups, y or"),
         (
-            lambda: PrivateSearchCV(PrivateTable(SCHEMA), {"n_component": [2]}).fit(FRAME),
-            r"\['n_component'\], which are no parameters.*'n_components'",
+            lambda: PrivateSearchCV(KMEANS, {"n_cluster": [2]}).fit(FRAME),
+            r"\['n_cluster'\], which are no parameters.*'n_clusters'",
         ),
     ],
 )

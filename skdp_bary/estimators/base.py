@@ -224,8 +224,8 @@ path, of shape (n_rows, n_features)
             ``(X, y)``, ``(X, y, sample_weight)`` or ``(X, y, sample_weight, groups)``. The workers
             of a cluster read its rows.
         y : array-like of shape (n_rows,), optional
-            Labels, ignored if the estimator does not use them. If columns have names, `y`,
-            `groups` and `sample_weight` may be names of columns, which are then not features.
+            Labels, not person IDs; ignored if the estimator does not use them. If columns have
+            names, `y`, `groups` and `sample_weight` may be those of columns, which are no features.
         groups : array-like of shape (n_rows,), optional
             Person IDs: all rows with one ID are one person. Without IDs every row is a person. For
             chunks and streams: the name of a column, :class:`~skdp_bary.SortedPersons` or

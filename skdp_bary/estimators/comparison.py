@@ -264,6 +264,13 @@ class SlicedTuning:
 TUNED = SlicedTuning()
 
 
+def refuse_tables(y, advice):
+    """Raise where labels are a table, which is meant as a second sample; its shape is public."""
+    shape = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] != 1:
+        raise ValueError(f"y must hold one label per row, got a table. {advice}")
+
+
 # How many persons noise on slices is made for: a public, a given or a bought number a class.
 
 

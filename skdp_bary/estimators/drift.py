@@ -22,7 +22,7 @@ from ..queries.slices import WavesOf
 from ..rows.opening import warn
 from ..values import read_points, read_rows
 from .base import BasePrivateEstimator
-from .comparison import TUNED, SampleComparison, compare_distances
+from .comparison import TUNED, SampleComparison, compare_distances, refuse_tables
 from .noisy_means import positive_part
 from .notices import NARROW, SURE, noise_of_last, rounded_up, warn_of_narrow
 
@@ -282,6 +282,9 @@ class PrivateDriftSketch(BasePrivateEstimator):
                 "delta must be above 0, got 0: the noise is Gaussian. Pass for example delta=1e-6."
             )
         return {"sketch": 1.0}
+
+    def _public_classes(self, y):
+        refuse_tables(y, "Fit one sketch per sample, then call first.test(second).")
 
     def _questions(self, facts):
         question = _question(facts.domain, facts.units, facts.total_public)

@@ -20,12 +20,16 @@ from ..queries.slices import MOST_PERSONS
 from ..rows.persons import encode_labels
 from ..transport.measures import sliced_gradient
 from .base import BasePrivateEstimator
-from .comparison import TWO_SIDED, expected_size
+from .comparison import TWO_SIDED, expected_size, refuse_tables
 from .facts import named_classes, number_of_classes
 from .notices import NARROW, SURE, UNKNOWN_SIZE, warn_of_narrow
 from .sliced_methods import MOST_QUANTILES, ScalarMethod, SketchMethod, SlicedSketch, mean_sketch
 
 _MOST_ENTRIES = 1 << 26  # of all directions together: half a gigabyte
+_SAMPLES = (
+    "For public rows B: fit(A).distance(B). For two private samples: classes=['a', 'b'] and "
+    "fit(np.concatenate([A, B]), np.repeat(['a', 'b'], [len(A), len(B)]))."
+)
 _MOST_COUNTS = 1 << 29  # on the levels of all slices of all classes: four gigabytes
 
 
@@ -457,6 +461,7 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return names, values, ends, "distance to the reference"
 
     def _public_classes(self, y):
+        refuse_tables(y, _SAMPLES)
         return None if self.classes is None else named_classes(self.classes)
 
     def _shares(self, n_features):

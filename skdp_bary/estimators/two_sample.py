@@ -29,6 +29,7 @@ from .comparison import (
     padded_sizes,
     persons_counted,
     public_reference,
+    refuse_tables,
     require_sizes,
     size_shares,
     sizes_behind,
@@ -37,6 +38,10 @@ from .facts import named_or_found_classes
 from .notices import SURE, UNKNOWN_SIZE, warn_of_narrow
 
 _USUAL = 0.3  # spread of rows on a slice, in units of the half domain, for the widest cells
+_COHORTS = (
+    "Both cohorts are rows of X: fit(np.concatenate([north, south]), np.repeat(['north', 'south'], "
+    "[len(north), len(south)])), where their sizes are public."
+)
 _APART = np.array([NormalDist().inv_cdf((i + 0.5) / 256) for i in range(256)])
 
 
@@ -195,15 +200,9 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         return f"The distance, at most 1.41, gets noise of standard deviation about {noise:.2g}."
 
     def _public_classes(self, y):
+        refuse_tables(y, _COHORTS)
         if self.reference is not None:
             return None
-        shape = getattr(y, "shape", ())
-        if len(shape) == 2 and shape[1] != 1:
-            raise ValueError(
-                "y must hold one label per row, got a table. Both cohorts are rows of X: "
-                "fit(np.concatenate([north, south]), np.repeat(['north', 'south'], [len(north), "
-                "len(south)])), where their sizes are public."
-            )
         self._require_two_classes()  # before labels of rows are compared with them
         return named_or_found_classes(self.classes, y, self._relation())
 

@@ -320,18 +320,18 @@ _LINE = Box([-1.0], [1.0])
 _SQUARE = Box([0.0, 0.0], [1.0, 1.0])
 _FAR = 1e9
 _LATTICE = "The longest integer row is a unit short of the radius."
-_ONE_CASE = "Each block is at its worst. Gaussian noise does not depend on it."
+_ONE_CASE = "The bound takes each block at its worst. Gaussian noise does not depend on it."
 _EXTREMES = "One row cannot have its whole square both on and off the diagonal."
-_PARTIAL = "Only an infinitely far row has no factor, and a replacement is charged for one."
+_PARTIAL = "The bound assumes a row with factor 0, which only an infinitely far row has."
 _CHORD = "The bound allows a unit for rounding two squares, and other rows lie below the chords."
-_QUARTERS = "Only for equally weighted blocks."
+_QUARTERS = "This exception is for equally weighted blocks only."
 _LEVELS = (
     "The bound allows a level per direction and a unit per number for rounding. A person who joins "
     "n others moves an n-th less than one who replaces another."
 )
 _ROUNDED = "The bound allows a level per direction for rounding two rows."
 _MEETINGS = (
-    "In a small crowd, one person is in a large part of all pairs, and the bound assumes the worst "
+    "Among few people, one person is in a large part of all pairs, and the bound assumes the worst "
     "for each. A root of two is rounded up."
 )
 _LAW = "The bound assumes that the whole change of a covariance makes the norm larger."

@@ -100,7 +100,7 @@ def work(found):
         if "before" in row:
             yield {
                 "work": f"barycenter, {row['atoms']} atoms, {row['points']:,} points in the plane",
-                "peer": "the version before it",
+                "peer": "the previous version",
                 "ratio": row["times_faster"],
                 "before": 1.0,
                 "growth": f"k^{found['growth']['power']:.2f}",

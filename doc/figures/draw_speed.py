@@ -34,9 +34,9 @@ def heatmaps():
     """Return lines about fits of heatmaps and the program on trees."""
     found = read("heatmap_speed")
     for key, what, goal in (
-        ("fit_over_naive_program", "heatmap fit, over the paper's linear program", 0.15),
-        ("fit_at_2**20_over_2**8", "fit at resolution 2**20, over one at 2**8", 5),
-        ("million_rows_over_pandas", "counting a million check-ins, over pandas", 1.5),
+        ("fit_over_naive_program", "heatmap fit: time over that of the paper's program", 0.15),
+        ("fit_at_2**20_over_2**8", "heatmap fit at 2**20: time over that at 2**8", 5),
+        ("million_rows_over_pandas", "counting a million check-ins: time relative to pandas", 1.5),
     ):
         yield what, f"{found[key]:.2f}", limit(goal, "≤"), "heatmap/speed"
     for line in read("tree_speed"):
@@ -50,8 +50,8 @@ def measures():
     found = read("measure_speed")
     ratios, goals = found["ratios"], found["goals"]
     for key, what in (
-        ("fit", "fit of a measure, over numpy.histogram2d"),
-        ("peak_fit", "its peak memory, over the rows"),
+        ("fit", "fit of a measure: time relative to numpy.histogram2d"),
+        ("peak_fit", "fit of a measure: peak memory relative to the rows"),
     ):
         name = f"{what}, {found['rows']:,} rows"
         yield name, f"{ratios[key]:.2f}", limit(goals[key], "≤"), "measure/speed"
@@ -66,14 +66,14 @@ def noise():
         slowest = max(ratio["of_numpy"] for ratio in ratios)
         goal = limit(found["goals"]["numpy"], "≤")
         yield (
-            f"{name}, over numpy's floating-point noise",
+            f"{name} noise: time relative to numpy's floating-point noise",
             f"{slowest:.1f}",
             goal,
             "privacy/noise_speed",
         )
         least = min(ratio["opendp_is"] for ratio in ratios)
         goal = limit(found["goals"]["opendp"], "≥")
-        yield f"{name}, times faster than OpenDP's", f"{least:.0f}", goal, "privacy/noise_speed"
+        yield f"{name} noise: times faster than OpenDP", f"{least:.0f}", goal, "privacy/noise_speed"
 
 
 def imports():
@@ -83,7 +83,7 @@ def imports():
         ("package", "importing the package", found["goal"]),
         ("estimator", "importing an estimator", None),
     ):
-        name = f"{what}, over scikit-learn's base and scipy.special"
+        name = f"{what}: time relative to scikit-learn's base and scipy.special"
         yield name, f"{found['ratios'][key]:.2g}", limit(goal, "≤"), "package/import_time"
 
 
@@ -120,7 +120,7 @@ def before_after():
         ratio = f"{row['seconds_before'] / after:.2g}"
         work = BEFORE_AFTER[case].format(n=n)
         source = "benchmarks/package/before_after.py"
-        yield [work, "the code before it", ratio, "", growth, source]
+        yield [work, "the earlier code", ratio, "", growth, source]
 
 
 def main():
@@ -132,7 +132,7 @@ def main():
         for part in (sliced, heatmaps, measures, noise, imports)
         for what, ours, goal, script in part()
     ]
-    write_table("results_speed", ["what", "measured", "aimed at", "from"], lines)
+    write_table("results_speed", ["what", "measured", "goal", "from"], lines)
 
 
 if __name__ == "__main__":

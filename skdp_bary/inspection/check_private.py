@@ -176,7 +176,7 @@ def _changed(estimator):
 
 
 _THEIRS = "its guarantee is that of diffprivlib, which is not checked here"
-_BEHIND = "fit it on public rows with RowByRow, or after a release"
+_BEHIND = "fit it on public rows in RowByRow, or use it only after a release"
 _LISTED = "use steps of scikit-learn, alone in RowByRow where they are not listed"
 _SEVERAL = (
     "choose with PrivateSearchCV, or on public or generated rows, and fit what was chosen once"
@@ -238,19 +238,19 @@ def _verdict(name, estimator, verdict, reason, advice=""):
 
 
 _SCALE = (
-    "use PrivateStandardScaler, which is charged for, or scale by public bounds with DomainScaler, "
-    "which is free and divides by the width of the bounds: with bounds much wider than the rows a "
-    "feature counts less, and clusters differ from those behind StandardScaler"
+    "use PrivateStandardScaler, which is charged, or scale by public bounds with DomainScaler, at "
+    "no privacy cost. DomainScaler divides by the width of the bounds: a feature whose bounds are "
+    "much wider than its values counts less than after StandardScaler"
 )
 _PROJECT = (
-    "use PrivatePCA, which is charged for, project with JLTransformer, or use an estimator that "
-    "finds its own subspace"
+    "use PrivatePCA, which is charged, project with JLTransformer, or use an estimator that finds "
+    "its own subspace"
 )
 _CLUSTER = "use PrivateKMeans"
-_CHOOSE = "choose the columns by what is known in public, by name in a ColumnTransformer"
+_CHOOSE = "choose the columns by public knowledge, and name them in a ColumnTransformer"
 _FILL = (
     'fill with a public value: SimpleImputer(strategy="constant", fill_value=0, '
-    "keep_empty_features=True) behind SchemaTransformer"
+    "keep_empty_features=True) after SchemaTransformer"
 )
 _LABELS = "give the public labels to the private step, in its parameter classes"
 _STEPS_BY_ADVICE = {
@@ -263,7 +263,7 @@ _STEPS_BY_ADVICE = {
     "GenericUnivariateSelect SequentialFeatureSelector VarianceThreshold",
     _FILL: "KNNImputer IterativeImputer MissingIndicator",
     _LABELS: "LabelBinarizer LabelEncoder MultiLabelBinarizer",
-    "use SplineTransformer with knots that are given, or OneHotEncoder with public categories": (
+    "use SplineTransformer with given knots, or OneHotEncoder with public categories": (
         "KBinsDiscretizer"
     ),
     "use OneHotEncoder with public categories": "TargetEncoder DictVectorizer",

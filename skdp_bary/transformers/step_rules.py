@@ -396,7 +396,7 @@ def faults_held(value):
             yield _KEEPS_IN_CLASS
 
 
-_ALONE = "use RowByRow around it, or JLTransformer or DomainScaler"
+_ALONE = "wrap it in RowByRow, or use JLTransformer or DomainScaler"
 
 
 def _none(step):
@@ -407,13 +407,13 @@ def _together(step):
     if sklearn_name(step) == "RBFSampler" and step.gamma == "scale":
         return _learns("give gamma as a number: 'scale' takes the variance of the rows")
     if getattr(step, "n_components", None) == "auto":
-        return _learns("give n_components as a number, or use JLTransformer")
+        return _learns("pass n_components as a number, or use JLTransformer")
     return _rounds_together(_ALONE)
 
 
 def _categories(step):
     if isinstance(step.categories, str):
-        return _learns("name the public categories in its parameter categories")
+        return _learns("pass the public categories to its parameter categories")
     if step.min_frequency is not None or step.max_categories is not None:
         return _learns("leave min_frequency and max_categories at None: they count rows")
     if getattr(step, "drop", None) is not None:
@@ -428,7 +428,7 @@ def _hasher(step):
     if step.input_type != "string":
         return Fault(
             "it adds up numbers at one place in an order that depends on other rows",
-            'set input_type="string", which adds up ones',
+            'set input_type="string"',
         )
     return _float64(step)
 
@@ -494,7 +494,7 @@ def _is_nan(value):
 
 def _sparse_projection(step):
     if isinstance(step.n_components, str):
-        return _learns("give n_components as a number, or use JLTransformer")
+        return _learns("pass n_components as a number, or use JLTransformer")
     # "auto" is 1 / sqrt(n_features): dense for one feature only, where nothing is added up
     thin = isinstance(step.density, Real) and 0 < step.density < 1
     if step.density != "auto" and not thin:
@@ -504,7 +504,7 @@ def _sparse_projection(step):
 
 def _knots(step):
     if isinstance(step.knots, str):
-        return _learns("give the knots as an array of public numbers")
+        return _learns("pass the knots as an array of public numbers")
     if step.extrapolation == "error":
         return _names_values('set extrapolation="constant"')
     return None

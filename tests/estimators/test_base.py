@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from dataclasses import fields
 from inspect import signature
 
 import numpy as np
@@ -21,9 +20,7 @@ from skdp_bary.exceptions import BudgetError, PrivacyWarning
 from skdp_bary.geometry import Mask
 from tests.cases import every
 from tests.discovery import private_estimators
-from tests.world import home
 
-_base = home("Facts")
 DIVIDED = sorted(  # by public labels
     name for name, cls in private_estimators().items() if "classes" in signature(cls).parameters
 )
@@ -69,26 +66,6 @@ def test_what_the_budget_cannot_pay_reads_no_row():
 
 
 # What a fit knows
-
-
-@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-@pytest.mark.parametrize("relation", ["add_remove", "replace_one", "replace_any"])
-@every("weighted", [False, True])
-def test_what_is_public_follows_from_the_relation(relation, weighted, monkeypatch):
-    seen, questions, private = [], PrivateMeasure._questions, relation == "add_remove"
-
-    def noted(self, facts):
-        seen.append(facts)
-        return questions(self, facts)
-
-    monkeypatch.setattr(PrivateMeasure, "_questions", noted)
-    weights = np.ones(400) if weighted else None
-    measure(n_hint=None, neighbors=relation, random_state=0).fit(X, sample_weight=weights)
-    facts = seen[0]
-    assert facts.total_public == (not private and not weighted)
-    assert facts.units == (1 << 16 if weighted else 1)
-    assert (facts.size != 400) == ("count" in facts.mechanisms) == private
-    assert {f.name for f in fields(_base.Facts)}.isdisjoint({"X", "rows", "source"})
 
 
 @pytest.mark.filterwarnings("ignore:About [46] people")

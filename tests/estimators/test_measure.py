@@ -1,6 +1,5 @@
 """PrivateMeasure: every method, relation and domain gives a measure; its density and sample."""
 
-import itertools
 import math
 
 import numpy as np
@@ -12,8 +11,6 @@ from skdp_bary.geometry import Ball, Box, Mask
 from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-
-RELATIONS = ["add_remove", "replace_one", "replace_any"]
 LAND = Mask([[[0, 0], [4, 0], [4, 4], [0, 4]], [[1, 1], [3, 1], [3, 3], [1, 3]]], resolution=64)
 DOMAINS = [Box([0.0, 0.0], [1.0, 2.0]), Ball([0.5, 0.5, 0.5], 0.5), LAND]
 
@@ -38,26 +35,6 @@ def check_measure(model, n_features):
     assert np.isfinite(model.score_samples(X)).all()
 
 
-SHARES = np.random.default_rng(1).random(300)
-ROWS = {
-    "many": (300, {}),
-    "one": (1, {}),
-    "groups": (300, {"groups": np.arange(300) // 3}),
-    "weights": (300, {"sample_weight": SHARES}),
-    "groups and weights": (300, {"groups": np.arange(300) // 7, "sample_weight": SHARES}),
-    "no weight at all": (5, {"sample_weight": np.zeros(5)}),
-}
-
-
-@pytest.mark.parametrize("epsilon", [1e-6, 1.0])
-@pytest.mark.parametrize("rows", ROWS)
-def test_every_kind_of_fit_gives_a_measure(rows, epsilon):
-    n, beside = ROWS[rows]
-    for relation, delta, bounds in itertools.product(RELATIONS, (0.0, 1e-6), ((0, 1), None)):
-        model = fit(cluster(n), epsilon, delta, bounds=bounds, neighbors=relation, **beside)
-        check_measure(model, 2)
-
-
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
 @every("depth", ["auto", 0, 1, 7])
 def test_every_domain(domain, depth):
@@ -65,12 +42,6 @@ def test_every_domain(domain, depth):
     model = fit(X, bounds=domain, depth=depth, n_hint=500)
     check_measure(model, domain.n_features)
     assert model.domain_ == domain
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 5, 10, 26, 27, 50])
-@every("bounds", [(0, 1), None])
-def test_every_number_of_features(d, bounds):
-    check_measure(fit(cluster(200, d), bounds=bounds), d)
 
 
 def test_depth_zero_is_one_cell():

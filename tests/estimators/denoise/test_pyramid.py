@@ -72,20 +72,6 @@ def rows(n=500, d=2, seed=0):
     return np.clip(np.random.default_rng(seed).normal(0.3, 0.1, (n, d)), 0, 1)
 
 
-@every("relation", ["add_remove", "replace_one"])
-@every("gaussian", [False, True])
-@every("d", [1, 3])
-def test_masses_are_those_of_a_partition(d, gaussian, relation):
-    pyramid = Pyramid(facts_of(d=d, relation=relation, gaussian=gaussian), depth=7)
-    asked, ((cells, total),), _ = hold(pyramid, rows(d=d))
-    assert len(asked) == 3
-    assert np.exp2(-cells.level.astype(float)).sum() == pytest.approx(1.0)
-    assert (cells.mass > 0).all()
-    assert (np.diff(cells.level) >= 0).all()
-    assert cells.mass.sum() == pytest.approx(500, abs=60)
-    assert total == 500 if relation == "replace_one" else total == pytest.approx(500, abs=60)
-
-
 def test_cells_that_noise_may_have_filled_leave_their_mass_to_their_siblings():
     pyramid = Pyramid(facts_of(d=1), depth=4)
     tree = full_tree((4, 4))
@@ -118,29 +104,6 @@ def test_mass_spread_over_cells_stays_if_their_sum_is_known(known, kept):
     np.testing.assert_allclose(rest, kept * spread / 15)
     np.testing.assert_allclose(found[1], found[2].reshape(4, 4).sum(axis=1))
     assert (found[0], found[2].sum()) == pytest.approx((1000.0, 1000.0))
-
-
-def test_every_class_has_splits_of_its_own():
-    codes = np.repeat([0, 1], 500)
-    X = np.vstack([rows(500, 1), 1.0 - rows(500, 1)])
-    _, found, _ = hold(Pyramid(facts_of(n=500, d=1, epsilon=4.0, n_classes=2), depth=6), X, codes)
-    means = []
-    for cells, _ in found:
-        middle = (cells.index + 0.5) / np.exp2(cells.level.astype(float))
-        means.append(cells.mass @ middle / cells.mass.sum())
-    assert means == pytest.approx([0.3, 0.7], abs=0.03)
-
-
-def test_later_cells_follow_from_releases_alone():
-    """Other rows with the same releases before are asked about the same cells."""
-    pyramid = Pyramid(facts_of(), depth=6)
-    asked, _, told = hold(pyramid, rows())
-    again, _, _ = hold(pyramid, rows(300, seed=5), script=told)
-    cells = [
-        [[edge.tolist() for way in query.cells.ways for edge in way] for query in queries]
-        for queries in (asked, again)
-    ]
-    assert cells[0] == cells[1] and len(cells[0]) == 3
 
 
 def test_what_was_paid_for_is_delivered_whatever_the_noise(monkeypatch):

@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from skdp_bary.geometry import Box
 from tests.cases import every
-from tests.world import (
-    image_basis,
-    lag_sums,
-    largest_variances,
-    shrink_matrices,
-    spiked,
-    stationary,
-)
+from tests.world import image_basis, lag_sums, shrink_matrices, spiked, stationary
 
 
 def symmetric_noise(d, sd, rng):
@@ -69,9 +61,3 @@ def test_matrices_are_shrunk_by_their_noise():
     assert (after < 0.8 * before).all()
     np.testing.assert_allclose(shrink_matrices(exact, np.full(6, 1e-20)), exact)
     np.testing.assert_allclose(found, np.swapaxes(found, 1, 2))
-
-
-def test_variances_that_a_mean_allows():
-    domain = Box([0.0, -2.0], [1.0, 2.0])
-    found = largest_variances(domain, np.array([[0.5, 0.0], [0.0, 2.0]]))
-    np.testing.assert_allclose(found, [[0.25, 4.0], [1e-4, 16e-4]])

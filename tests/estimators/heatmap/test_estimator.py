@@ -13,7 +13,7 @@ from skdp_bary.geometry import Ball, Mask
 from skdp_bary.metrics import earth_mover_distance, similarity
 from skdp_bary.papers import LevelwiseEMDHeatmap
 from tests.cases import every
-from tests.world import Measurement, blur, covering_tree, fit_posterior
+from tests.world import blur
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -88,15 +88,6 @@ def test_sample_follows_the_cells(fitted):
     assert similarity(counts, fitted.render(8, bandwidth=0)) > 0.97
     assert ((X >= 0) & (X <= 1)).all()
     assert (fitted.sample(3).shape, fitted.sample().shape) == ((3, 2), (1, 2))
-
-
-def test_density_integrates_to_one_and_matches_the_picture(fitted):
-    places = (np.arange(64) + 0.5) / 64
-    X = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
-    density = np.exp(fitted.score_samples(X)).reshape(64, 64)
-    assert 0.97 < density.mean() <= 1.001  # a little mass is blurred over the border
-    assert similarity(density, fitted.render(64)) > 0.95
-    assert fitted.score(X) == pytest.approx(fitted.score_samples(X).mean())
 
 
 def test_intervals_need_a_posterior():
@@ -177,38 +168,6 @@ def test_the_release_is_the_same_on_finer_grids():
 # Trees of measured cells, their posterior, and densities
 
 
-def full_level(level, masses, rate=1.0):
-    codes = np.arange(4**level)
-    return Measurement(np.full(len(codes), level), codes, np.asarray(masses, dtype=float), rate)
-
-
-def random_masses(level, rng, n=300):
-    return rng.multinomial(n, rng.dirichlet(np.full(4**level, 0.2))).astype(float)
-
-
-def test_covering_tree_lists_measured_cells_and_their_siblings():
-    cells = Measurement(np.array([1, 3]), np.array([0, 40]), np.zeros(2), 1.0)
-    tree = covering_tree([cells])
-    expected = [range(1), range(4), range(8, 12), range(40, 44)]
-    assert [codes.tolist() for codes in tree.codes] == [list(codes) for codes in expected]
-
-
-@every("whole", [True, False])
-def test_posterior_is_nearer_to_the_truth_than_clipped_noise(whole):
-    ours, clipped = 0.0, 0.0
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        true = random_masses(3, rng)
-        coarse = true.reshape(16, 4).sum(axis=1) + rng.laplace(size=16)
-        fine = true + rng.laplace(scale=2.0, size=64)
-        fit = fit_posterior([full_level(2, coarse, 1.0), full_level(3, fine, 0.5)], whole=whole)
-        assert fit.code.tolist() == list(range(64))
-        assert (fit.posterior.step == 1.0) == whole
-        ours += np.abs(fit.mass - true).sum()
-        clipped += np.abs(np.maximum(fine, 0) - true).sum()
-    assert ours < 0.8 * clipped
-
-
 TRIANGLE = Mask([[(0.0, 0.0), (3.0, 0.0), (0.0, 1.5)]], resolution=32)
 
 
@@ -232,6 +191,7 @@ def test_densities_are_those_of_every_cell_alone(bounds):
         expected = np.log((shares @ mass + 1) / (cells.mass.sum() + 1)) - np.log(widths).sum()
         np.testing.assert_allclose(found[:, column], expected, rtol=0, atol=1e-10)
     assert (found[:, 1] == model.score_samples(X)).all()
+    assert model.score(X) == pytest.approx(found[:, 1].mean())
     for row, x in zip(found, X, strict=True):
         assert (model.transform(x[None]) == row).all()
 

@@ -6,8 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from skdp_bary import BudgetAccountant, PrivateKMeans
 from skdp_bary.exceptions import PrivacyWarning
@@ -15,7 +13,7 @@ from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.model_selection import choose_n_clusters
 from skdp_bary.model_selection.curves import ClusterCurve
 from tests.cases import every
-from tests.world import allocate_bits, cluster_plan, home, record_fit, weighted_kmeans
+from tests.world import cluster_plan, home, record_fit, weighted_kmeans
 
 _kmeans_methods = home("KMeansMethod")
 
@@ -121,28 +119,6 @@ def test_what_kmeans_has_and_a_release_must_not_have_says_why():
         assert vars(pickle.loads(pickle.dumps(kmeans))).keys() == vars(kmeans).keys()
 
 
-@every("private", [False, True])
-def test_code_written_for_kmeans_runs_unchanged(private):
-    X, centers = blobs(n_clusters=4)
-
-    def make(k):
-        mine = kmeans_for(X, k, epsilon=5.0, delta=1e-6, n_hint=None)
-        return mine if private else KMeans(k, random_state=0)
-
-    y = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1) % 2
-    features = make_pipeline(make(8), LogisticRegression(C=100.0)).fit(X, y)
-    assert features.score(X, y) > 0.9
-    assert len(features[:-1].get_feature_names_out()) == 8
-    kmeans = make(4)
-    labels = kmeans.fit_predict(X)
-    assert labels.shape == (len(X),) and labels.dtype == np.int32
-    assert kmeans.fit_transform(X).shape == (len(X), 4)
-    np.testing.assert_array_equal(kmeans.transform(X).argmin(axis=1), kmeans.predict(X))
-    assert kmeans.score(X) < 0
-    assert kmeans.score(X, sample_weight=np.full(len(X), 0.5)) == pytest.approx(kmeans.score(X) / 2)
-    assert isinstance(kmeans.n_iter_, int)
-
-
 # Plans
 
 
@@ -167,12 +143,6 @@ def test_plans_get_finer_with_the_signal_while_rows_are_few(n_features, delta):
     found = [sizes(epsilon) for epsilon in (0.1, 1.0, 10.0, 100.0)]
     assert (np.diff(found, axis=0) >= 0).all() and (found[-1] > found[0]).all()
     assert (sizes(100.0, 10**6) <= (12, 5, 8, 2)).all()
-
-
-def test_bits_go_where_the_variance_is():
-    assert allocate_bits(np.array([16.0, 1.0]), 4) == (3, 1)
-    assert allocate_bits(np.ones(12), 10) == (1,) * 10
-    assert allocate_bits(np.array([1.0]), 12) == (5,)
 
 
 @every("neighbors", ["add_remove", "replace_one"])
@@ -234,12 +204,6 @@ def test_a_noisy_size_is_averaged_with_the_mass_of_the_moments(delta):
         sizes, sds = np.array(told).T
         found = recording.fitted.cluster_weights_.sum()
         assert found == pytest.approx(np.average(sizes, weights=sds**-2.0), rel=5e-3)
-
-
-def test_where_nearly_all_is_for_the_mean_its_sum_gets_it():
-    plan = plan_of(20, n_hint=300, epsilon=0.1, delta=1e-6)
-    assert plan.shares["moments"] > 0.95
-    assert plan.parts[1] / np.linalg.norm(plan.parts) > 0.98
 
 
 SHAPES = {"blob": 0.03, "spread": 0.1, "spike": 0.0}

@@ -19,9 +19,7 @@ from tests.world import (
     haar_frame,
     home,
     record,
-    search,
     spread_about,
-    standing_out,
     sure_sds,
     without_far_noise,
 )
@@ -62,19 +60,6 @@ def test_noise_of_centers_is_what_noise_of_the_masses_does_to_them():
     np.testing.assert_allclose(noise, measured, rtol=0.1)
 
 
-def test_without_points_every_cluster_is_empty():
-    nothing = WeightedPoints(np.empty((0, 2)), np.empty(0), 2.0, 0.5)
-    masses, noise = nothing.masses_about(np.zeros((3, 2)))
-    assert not masses.any() and not noise.any()
-    np.testing.assert_array_equal(spread_about(nothing, np.zeros((3, 2))), [0.5] * 3)
-
-
-@every("sd, kept", [(1.0, [3, 1, 0]), (10.0, [3, 1]), (0.0, [3, 1, 0, 2])])
-def test_counts_stand_out_of_their_noise(sd, kept):
-    counts = np.array([4.0, 9.0, 1.0, 20.0, -3.0])
-    assert standing_out(2, counts, sd).tolist() == kept
-
-
 # Looks at ever finer cells
 
 DOMAIN = Box(-np.full(2, 10.0), np.full(2, 10.0))
@@ -113,19 +98,6 @@ def test_so_many_empty_cells_pass_as_is_said(quantile, tail):
         assert n_cells * tail(quantile(n_cells, wrong)) == pytest.approx(wrong)
 
 
-def test_the_law_of_the_noise_tells_what_is_empty(monkeypatch):
-    asked = []
-    monkeypatch.setattr(looks, "sure_sds", lambda *a: asked.append("laplace") or sure_sds(*a))
-    monkeypatch.setattr(looks, "_normal_sds", lambda *a: asked.append("normal") or _normal_sds(*a))
-    X = np.random.default_rng(0).random((300, 2))
-    for delta in (0.0, 1e-6):
-        PrivateKMeans(3, delta=delta, bounds=(0, 1), n_hint=300, random_state=0).fit(X)
-        asked.append(delta)
-    before, after = asked[: asked.index(0.0)], asked[asked.index(0.0) + 1 :]
-    assert "normal" not in before and before.count("laplace") > after.count("laplace") > 0
-    assert "normal" in after
-
-
 def cut_in(kmeans, first, masses):
     """Return how many cells the second look asks for, after a first one with these masses."""
     units = first.records[0].query.units
@@ -145,13 +117,6 @@ def test_a_cell_is_cut_where_it_stands_out_of_the_noise_of_its_look(delta):
     for share, is_cut in ((0.97, False), (1.03, True)):
         masses[3] = share * sure_sds(n_cells, 0.5) * sd
         assert (cut_in(kmeans, first, masses) > n_cells) == is_cut
-
-
-def test_points_without_mass_count_alike():
-    points = np.random.default_rng(0).random((5000, 2))
-    for masses in (np.zeros(5000), np.arange(5000) // 4999.0):
-        found = WeightedPoints(points, masses, 1.0, 0.0)
-        assert np.isfinite(search(setting(64, 1000), Box([0.0] * 2, [1.0] * 2), found)).all()
 
 
 # Rounds of Lloyd's algorithm on releases: how far centers stay from the mean of all rows
@@ -212,16 +177,3 @@ def test_there_is_a_remedy_for_every_setting(settings, delta):
     X = pd.DataFrame(np.full((40, 16), 0.25), columns=[f"x{j}" for j in range(16)])
     fitted = PrivateKMeans(3, epsilon=0.1, delta=delta, n_hint=40, **settings).fit(X)
     assert "The cheapest fix is" in fitted.privacy_advice(16)
-
-
-@every("d", [1, 2, 3])
-@every("delta", [0.0, 1e-6])
-def test_in_few_features_there_are_no_rounds(d, delta):
-    """Looks, which are "auto", are better there than any number of rounds."""
-    settings = {"epsilon": 0.1, "delta": delta, "bounds": (0, 1)}
-    for n in (30, 100, 300, 1000, 3000, 10_000):
-        kmeans = PrivateKMeans(8, n_hint=n, **settings)
-        assert "max_iter=" not in kmeans.noise_level(d).remedy
-    for max_iter in (0, 1, 5):
-        with pytest.raises(ValueError, match=f'max_iter must be "auto".*got {max_iter}'):
-            PrivateKMeans(8, max_iter=max_iter, n_hint=30, **settings).fit(np.ones((9, d)))

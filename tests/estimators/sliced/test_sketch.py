@@ -6,7 +6,7 @@ import pytest
 from skdp_bary import BudgetAccountant, DPSlicedWasserstein
 from skdp_bary.geometry import Ball
 from tests.cases import every
-from tests.world import block_matrix, gaussian_mu, tight_frame
+from tests.world import block_matrix, gaussian_mu
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -103,15 +103,6 @@ def test_weights_need_a_lower_bound_of_their_mass(samples):
     assert sliced.releases_[0].persons == 100
 
 
-def test_public_sizes_are_used_under_replace_one(samples):
-    X, _ = samples
-    y = np.repeat(["a", "b"], [100, 200])
-    sliced = DPSlicedWasserstein(bounds=BALL, neighbors="replace_one", classes=["a", "b"])
-    sliced.fit(X, y)
-    assert [release.persons for release in sliced.releases_] == [100.0, 200.0]
-    assert sliced.noise_std_[0] == pytest.approx(2 * sliced.noise_std_[1])
-
-
 def test_every_class_has_a_lower_bound():
     X, y = np.zeros((6, 1)), list("aabbbb")
     assert DPSlicedWasserstein(bounds=(0, 1), n_min=2).fit(X, y).quantiles_.shape[0] == 1
@@ -123,26 +114,6 @@ def test_every_class_has_a_lower_bound():
         DPSlicedWasserstein(classes=["a", "b"], n_min=[2, 4, 4]).privacy_plan(1)
     with pytest.raises(ValueError, match="n_min must be one number or 1"):
         DPSlicedWasserstein(n_min=[2, 4]).privacy_plan(1)
-
-
-def test_more_quantiles_where_there_are_more_persons():
-    X = np.zeros((10, 2))
-    counts = [
-        DPSlicedWasserstein(bounds=(0, 1), delta=1e-9, n_min=n).fit(X).quantiles_.shape[2]
-        for n in (10, 10**5, 10**9)
-    ]
-    assert counts[0] == 8 < counts[1] < counts[2] == 128
-    hinted = DPSlicedWasserstein(bounds=(0, 1), delta=1e-9, n_min=10, n_hint=10**9).fit(X)
-    assert hinted.quantiles_.shape[2] == 128
-
-
-def test_tight_frames_make_shifts_exact():
-    rng = np.random.default_rng(3)
-    X = 0.1 * rng.normal(size=(1000, 3))
-    sliced = DPSlicedWasserstein(
-        directions=tight_frame(3, 5, rng), epsilon=1e6, bounds=Ball([0.0] * 3, 1.0), n_min=1000
-    ).fit(X)
-    assert sliced.distance(X + [0.3, 0.0, 0.0]) == pytest.approx(0.3 / 3**0.5, rel=1e-3)
 
 
 def test_the_largest_lower_bound_overflows_nowhere():

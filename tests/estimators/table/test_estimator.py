@@ -25,7 +25,7 @@ from skdp_bary.schema import (
     Text,
 )
 from tests.cases import every
-from tests.world import TableCells, record_fit, replay, report_of
+from tests.world import TableCells, record_fit, report_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -154,10 +154,6 @@ class TestRefused:
             PrivateTable(SCHEMA, "member", accountant=budget, **SMALL).fit(table)
         assert not budget.entries
 
-    def test_another_table(self):
-        with pytest.raises(ValueError, match="other columns than expected"):
-            PrivateTable(SCHEMA, **SMALL).fit(bank(30).rename(columns={"age": "years"}))
-
 
 class TestPlan:
     @every("n_features", [1, 2, 3, 4, 5, 9, 50])
@@ -226,12 +222,6 @@ class TestGiven:
 
 
 class TestQuery:
-    def test_counts_lie_in_their_intervals(self):
-        model = PrivateTable(SCHEMA, epsilon=0.05, n_components=2, max_iter=1).fit(bank(20))
-        for column in model.feature_names_in_:
-            answer = model.query(column)
-            assert (answer.low <= answer.counts).all() and (answer.counts <= answer.high).all()
-
     def test_intervals_cover_exact_counts(self, fitted):
         table = bank(2000)
         for columns in (("grade", "member"), ("job", "grade"), ("grade",), ("member",)):
@@ -556,91 +546,9 @@ def test_distances_are_of_bins_with_as_many_rows():
 
 polars = pytest.importorskip("polars")
 arrow = pytest.importorskip("pyarrow")
-FEW = Schema(
-    {
-        "age": Integer(18, 99, missing=True),
-        "job": Category(["cook", "nurse"], missing=True),
-        "income": Number(0, 1e5),
-        "member": Boolean(),
-    }
-)
-N_ROWS = 24
-COLUMNS = {
-    "age": [20 + i for i in range(N_ROWS)],
-    "job": ["cook", "nurse", None] * (N_ROWS // 3),
-    "income": [1000.0 * i for i in range(N_ROWS)],
-    "member": [i % 2 == 0 for i in range(N_ROWS)],
-}
-
-
-def listed_of_arrow(values, listed):
-    codes = arrow.array([None if v is None else listed.index(v) for v in values])
-    return arrow.DictionaryArray.from_arrays(codes, listed)
 
 
 # By library: a table, a column of a type, types of columns without values, a list of categories.
-LIBRARIES = {
-    "pandas": (
-        pandas.DataFrame,
-        lambda values, dtype: pandas.Series(values, dtype=dtype),
-        (float, object, "Int64"),
-        lambda values, listed: pandas.Categorical(values, categories=listed),
-    ),
-    "polars": (
-        polars.DataFrame,
-        lambda values, dtype: polars.Series(values, dtype=dtype),
-        (polars.Float64, polars.Null, polars.Int64, polars.String),
-        lambda values, listed: polars.Series(values, dtype=polars.Enum(listed)),
-    ),
-    "arrow": (
-        arrow.table,
-        arrow.array,
-        (arrow.float64(), arrow.null(), arrow.int64(), arrow.string()),
-        listed_of_arrow,
-    ),
-}
-IN_ANY = pytest.mark.parametrize("library", LIBRARIES.values(), ids=LIBRARIES)
-
-
-@pytest.fixture(scope="module")
-def expected():
-    """Return the releases of the table as it is."""
-    return released(pandas.DataFrame(COLUMNS), FEW)
-
-
-@IN_ANY
-def test_types_lists_of_categories_and_order(library, expected):
-    make, column, (floats, *_), categories = library
-    turned = {name: COLUMNS[name][::-1] for name in reversed(COLUMNS)}
-    ages, members = [str(age) for age in COLUMNS["age"]], [i % 2 ^ 1 for i in range(N_ROWS)]
-    changes = [{}, {"age": column([float(age) for age in COLUMNS["age"]], floats)}, turned]
-    changes.append({"age": ages, "member": members})
-    for listed in (["nurse", "cook"], ["spy", "cook", "nurse"]):
-        changes.append({"job": categories(COLUMNS["job"], listed)})
-    for change in changes:
-        columns = change if change is turned else COLUMNS | change
-        assert released(make(columns), FEW) == expected
-
-
-@IN_ANY
-def test_what_is_not_listed_or_missing_is_like_any_other(library):
-    make, column, types, _ = library
-    one, other = (make(COLUMNS | {"job": ["cook", n] * (N_ROWS // 2)}) for n in ("spy", "king"))
-    assert released(one, FEW) == released(other, FEW)
-    nothing = [column([None] * N_ROWS, dtype) for dtype in types]
-    found = [released(make(COLUMNS | {"age": ages}), FEW) for ages in nothing]
-    assert all(values == found[0] for values in found)
-
-
-@IN_ANY
-def test_one_missing_value_that_makes_floats_changes_its_row_only(library):
-    make, column, (floats, *_), _ = library
-    ages = [None if i == 7 else float(age) for i, age in enumerate(COLUMNS["age"])]
-    gone = make(COLUMNS | {"age": column(ages, floats)})
-    model = PrivateTable(FEW, "member", neighbors="replace_one", **SMALL)
-    d = 3  # columns beside the label: a count of each, and of each pair of them
-    for step in replay(model, {"X": make(COLUMNS)}, {"X": gone}).steps:
-        assert 0 < max(step.l1) <= 2 * d
 
 
 # Columns that a schema does not name are left out of fits and reports, with one line.
@@ -668,9 +576,3 @@ def test_a_fit_and_its_report_leave_them_out():
     with pytest.warns(match=TOLD) as heard:
         report = table.evaluate(ROWS)
     assert len(lines(heard)) == 1 and "note" not in str(report)
-
-
-@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-def test_an_id_that_is_not_read_is_named_as_one():
-    with pytest.warns(match="Pass groups='id' where that is a person id"):
-        PrivateTable(TWO, max_iter=1).fit(ROWS)

@@ -4,16 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tests.cases import every
-from tests.world import (
-    class_counts,
-    class_histograms,
-    home,
-    moved_level,
-    shrink_singular,
-    taken_apart,
-    without_noise,
-)
+from tests.world import class_counts, home, shrink_singular, without_noise
 
 TUNED = home("TableTuning").TUNED
 
@@ -46,15 +37,6 @@ def test_a_matrix_of_noise_vanishes_and_a_strong_one_stays():
     assert not shrink_singular(np.ones((3, 1, 7)), np.ones(3)).any()
 
 
-def test_parts_of_a_table_add_up_to_it_but_for_what_single_columns_tell():
-    table = measured(30.0).tables[0]
-    parts = taken_apart(table, SIZES, PRIORS[0], PRIORS[1])
-    rest = table - parts.even - parts.apart - (SIZES / SIZES.sum())[:, None, None] * parts.together
-    turned = rest - rest.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(turned - turned.mean(axis=2, keepdims=True), 0.0, atol=1e-9)
-    np.testing.assert_allclose(parts.apart.sum(axis=0), 0.0, atol=1e-9)
-
-
 def test_what_is_noise_between_classes_goes_and_what_is_not_stays():
     given = measured(60.0)
     share, tables = without_noise(given, PRIORS)
@@ -67,31 +49,6 @@ def test_what_is_noise_between_classes_goes_and_what_is_not_stays():
     assert share < 0.02
     for found, table in zip(tables, given.tables, strict=True):
         np.testing.assert_allclose(found, table, atol=2.0)
-
-
-@every("sd", [0.0, 5.0])
-def test_one_class_has_nothing_to_differ_from(sd):
-    given = measured(sd, n_classes=1)
-    share, tables = without_noise(given, {place: prior[:1] for place, prior in PRIORS.items()})
-    assert share == 0.0
-    assert tables is given.tables
-
-
-def test_the_pull_to_independence_stays_where_noise_was_taken_out():
-    assert moved_level(0.01, 0.5) == TUNED.least_penalty
-    assert moved_level(0.01, 0.0, noise_share=1.0) == TUNED.penalty
-    assert moved_level(0.3, 0.09, noise_share=0.9) == moved_level(0.3, 9.0) < 0.3
-
-
-def test_one_cell_in_which_classes_differ_does_not_bring_in_the_noise_of_others():
-    rng = np.random.default_rng(0)
-    exact = np.full((2, 400), 50.0)
-    exact[:, 7] = 20_000.0, 500.0
-    counts = exact + 40.0 * rng.standard_normal(exact.shape)
-    pooled, bins = exact.sum(axis=0), np.arange(400) // 40
-    found = class_histograms(counts, pooled, bins, 40.0)
-    assert found[0, 7] > 2 * found[1, 7]  # as the noisy counts say
-    np.testing.assert_allclose(found[:, 40:], 1 / 40, rtol=0.3)
 
 
 # Counts of the bins of a column by class, from histograms and pairs together.

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skdp_bary import PrivateTable
-from skdp_bary.schema import Boolean, Date, Integer, Number, Schema
+from skdp_bary.schema import Boolean, Integer, Number, Schema
 from tests.cases import every
 from tests.world import class_histograms, clean_line, home, line_bins, nearest_masses, spread
 
@@ -85,26 +85,6 @@ def test_conditions_know_special_values(asked, allowed):
     assert allowed(drawn).all()
 
 
-@every("asked", [-5, 500, (101, 998), 1000])
-def test_conditions_between_special_values_are_refused_in_words(asked):
-    model = fitted(Number(0, 100, special=(-9, 999)), np.linspace(0, 100, 300))
-    with pytest.raises(ValueError, match=r"range of its schema, 0 to 100 or a special value"):
-        model.sample(5, given={0: asked})
-
-
-def test_a_release_of_cells_without_ends_is_refused_in_words():
-    model = fitted(Number(0, 100), np.linspace(0, 100, 300))
-    model.schema_ = Schema([Number(0, 100, special=(7,))])  # more cells, as after an update
-    with pytest.raises(ValueError, match="other cells than in the version"):
-        model.sample(5)
-
-
-def test_ends_of_dates_are_drawn_exactly():
-    days = np.array(["2020-01-01", "2029-12-31"] * 300, dtype=object)
-    model = fitted(Date("2020-01-01", "2029-12-31", outside="refuse"), days)
-    assert set(map(str, model.sample(50, random_state=0).ravel().astype("M8[D]"))) == set(days)
-
-
 LIMITS = home("clean_line").TUNED.gaussian
 SD, TOTAL, N_CELLS = 3.0, 3000.0, 512
 
@@ -123,20 +103,6 @@ def test_mass_beside_a_spike_is_kept_where_it_is_known(share, apart):
         found = cleaned(counts, seed, apart)
         assert found.sum() == pytest.approx(TOTAL, abs=6 * SD)
         assert found[1:].sum() == pytest.approx(share * TOTAL, abs=6 * SD)
-
-
-@every("first, last, spike", [(1, 8, 0), (1, 60, 0), (300, 511, 0), (256, 300, 250), (1, 9, 511)])
-def test_what_is_left_beside_a_spike_is_spread_about_where_it_is(first, last, spike):
-    counts = np.zeros(N_CELLS)
-    counts[first : last + 1] = 300.0 / (last - first + 1)
-    counts[spike] = 2700.0
-    means = []
-    for seed in range(20):
-        found = cleaned(counts, seed)
-        found[spike] = 0.0
-        means.append(np.average(np.arange(N_CELLS), weights=found))
-    middle, far = (first + last) / 2, abs(spike - (first + last) / 2)
-    assert abs(np.median(means) - middle) < 0.35 * far
 
 
 def test_rows_without_a_shape_are_spread_evenly():

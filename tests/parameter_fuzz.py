@@ -129,7 +129,7 @@ _METHODS = {
     "JLTransformer": ("gaussian", "sparse", "hadamard"),
 }  # fmt: skip
 _OPTIONS = {
-    "trials": ("logarithmic", "geometric", "poisson"), "target": ("box", "ball"),
+    "target": ("box", "ball"),
 }  # fmt: skip
 
 

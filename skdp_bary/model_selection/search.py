@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from contextlib import ExitStack, closing
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -25,18 +25,10 @@ from ..exceptions import (
     as_charged,
     check_integer,
 )
-from ..parameters import (
-    PRIVACY_RULES,
-    Grid,
-    Having,
-    Number,
-    Option,
-    PlainParameters,
-    check_parameters,
-)
+from ..parameters import PRIVACY_RULES, Grid, Having, Number, PlainParameters, check_parameters
 from ..privacy.entries import note_of
 from ..privacy.noise import noise_generator
-from ..privacy.plans import Plan, failure_advice, make_trials
+from ..privacy.plans import LogarithmicTrials, Plan, failure_advice
 from ..privacy.quote import known_width, plans_to_come, told_of_a_pipeline
 from ..privacy.spending import SharedBudget
 from ..queries.sizes import require_readable
@@ -86,13 +78,9 @@ class PrivateSearchCV(
         Public candidates, as for ``GridSearchCV``; for a pipeline ``step__parameter`` of its last
         step. `epsilon` may vary up to what one trial has for its fit, at the same cost.
 
-    trials : {"logarithmic", "geometric", "poisson"}, default="logarithmic"
-        Distribution of the number of trials. Of a pure budget one trial gets half under
-        "logarithmic" and a third under "geometric". "poisson" needs ``delta > 0`` and may make no
-        trial.
-
     mean_trials : float, default=None
-        Mean number of trials. None: twice the number of candidates, at least 4.
+        Mean number of trials, whose distribution is logarithmic. None: twice the number of
+        candidates, at least 4.
 
     score_share : float, default=0.1
         Share of a trial's budget for its score.
@@ -138,8 +126,7 @@ class PrivateSearchCV(
         PrivateMeasure.
     Budget
         All trials and the choice together cost (epsilon, delta). For pure trials of epsilon e that
-        is (2 + eta) e, with eta = 0 ("logarithmic") or 1 ("geometric"); for Gaussian trials the
-        Renyi bounds of Papernot and Steinke (2022) are converted.
+        is 2 e; for Gaussian trials the Renyi bound of Papernot and Steinke (2022) is converted.
     Released
         best_estimator_, best_params_, best_score_, best_score_stderr_, privacy_, n_features_in_
     Not covered
@@ -167,7 +154,6 @@ class PrivateSearchCV(
             "an estimator of this package, or a Pipeline that ends in one", ("fit",)
         ),
         "param_grid": Grid(),
-        "trials": Option(("logarithmic", "geometric", "poisson")),
         "mean_trials": Number(1.0 + 1e-6, 1e6) | None,
         "score_share": Number(1e-6, 1.0 - 1e-6),
     } | {name: PRIVACY_RULES[name] for name in ("epsilon", "delta", "accountant", "random_state")}
@@ -177,7 +163,6 @@ class PrivateSearchCV(
         estimator: Estimator,
         param_grid: dict | list,
         *,
-        trials: Literal["logarithmic", "geometric", "poisson"] = "logarithmic",
         mean_trials: float | None = None,
         score_share: float = 0.1,
         epsilon: float = 1.0,
@@ -187,7 +172,6 @@ class PrivateSearchCV(
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
-        self.trials = trials
         self.mean_trials = mean_trials
         self.score_share = score_share
         self.epsilon = epsilon
@@ -405,7 +389,7 @@ class Candidates:
                 f"param_grid must not vary {sorted(varied & _SET_HERE)}: trials must be comparable."
             )
         mean = max(4, 2 * len(self.grid)) if search.mean_trials is None else search.mean_trials
-        law = make_trials(search.trials, mean)
+        law = LogarithmicTrials.of_mean(mean)
         epsilon, delta = as_charged(search.epsilon, search.delta)
         self.trial = make_trial(law, epsilon, delta, search.score_share)
         self.kind = score_of(self.parts.private)
@@ -497,11 +481,6 @@ def best_of(law, attempt, noise):
                 best = made
     if stopped:
         raise KeyboardInterrupt("The search was charged, and stays charged. It was not fitted.")
-    if best is None:
-        raise RuntimeError(
-            "The number of trials came out as zero, which has probability "
-            f"{math.exp(-law.mean):.2g}; the search was charged. Raise mean_trials."
-        )
     return best
 
 

@@ -139,7 +139,7 @@ class Trial:
 
     Attributes
     ----------
-    law : NegativeBinomialTrials or PoissonTrials
+    law : LogarithmicTrials
     delta : float
         Of the fit, and of an estimator that is fitted to score a trial.
     fit_epsilon : float

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 
-from ..exceptions import check_delta, check_epsilon, check_integer, check_real, exact, float_below
+from ..exceptions import check_delta, check_epsilon, check_real, exact, float_below
 from .mechanisms import (
     DiscreteLaplace,
     RoundedGaussian,
@@ -282,163 +282,85 @@ _FINEST_MU = 1e-9
 
 
 @dataclass(frozen=True)
-class NegativeBinomialTrials:
-    """Truncated negative binomial number of trials, at least one.
+class LogarithmicTrials:
+    """Logarithmic number of trials: ``P(K = k)`` is proportional to ``(1 - gamma)**k / k``.
 
-    ``P(K = k)`` is proportional to ``(1 - gamma)**(k - 1)`` times the product of
-    ``(i + eta) / (i + 1)`` over i = 1..k-1: the logarithmic law for ``eta = 0`` and the geometric
-    one for ``eta = 1``.
+    Of the truncated negative binomial laws, for which the price of a choice is known, this is the
+    one that costs least.
 
     Parameters
     ----------
     gamma : float
         In [2**-30, 1), read as the nearest fraction with a denominator of at most 2**40; small
         values mean many trials.
-    eta : float, default=0.0
-        In [0, 1]. Smaller values cost less and leave more of the mass on few trials.
     """
 
     gamma: float
-    eta: float = 0.0
 
     def __post_init__(self):
         check_real(self.gamma, "gamma", low=2.0**-30, high=1.0, open_high=True)
         if self._stop == 1:
             raise ValueError(f"gamma must be below 1 by at least 2**-40, got {self.gamma!r}.")
-        check_real(self.eta, "eta", low=0.0, high=1.0)
+
+    @classmethod
+    def of_mean(cls, mean):
+        """Return the trials of a mean number; any gamma keeps the guarantee."""
+        mean = check_real(mean, "mean_trials", low=1.0 + 1e-6, high=1e6)
+        low, high = 0.0, 20.0  # -log(gamma)
+        for _ in range(60):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if math.expm1(middle) / middle < mean else (low, middle)
+        return cls(math.exp(-high))
 
     @cached_property
     def mean(self):
         """Mean number of trials."""
         stop = float(self._stop)
-        if self.eta == 0.0:
-            return (1.0 / stop - 1.0) / -math.log(stop)
-        return self.eta * (1.0 - stop) / (stop * -math.expm1(self.eta * math.log(stop)))
+        return (1.0 / stop - 1.0) / -math.log(stop)
 
     def draw(self, noise):
         """Draw a number of trials by its exact distribution.
 
-        A geometric number k is kept with probability ``prod (i + eta) / (i + 1)``; both are drawn
-        from fractions.
+        A geometric number k is kept with probability 1 / k, as a product of ``i / (i + 1)``; both
+        are drawn from fractions.
         """
-        stop, eta = self._stop, exact(self.eta)
         while True:
             count = 1
-            while not _happens(stop, noise):
+            while not _happens(self._stop, noise):
                 count += 1
-            if all(_happens((i + eta) / (i + 1), noise) for i in range(1, count)):
+            if all(_happens(Fraction(i, i + 1), noise) for i in range(1, count)):
                 return count
 
     def pure_base(self, epsilon):
         """Return the pure epsilon that one trial may cost when the choice costs `epsilon`."""
-        return float_below(exact(check_epsilon(epsilon)) / (2 + exact(self.eta)))
+        return float_below(exact(check_epsilon(epsilon)) / 2)
 
     def gaussian_renyi(self, mu, order):
-        """Return a bound on the Renyi divergence of the choice among mu-GDP trials.
+        """Return a bound, rounded up, on the Renyi divergence of the choice among mu-GDP trials.
 
-        It is ``R(a) + (1 + eta) ((1 - 1/b) R(b) + log(1 / gamma) / b) + log(E K) / (a - 1)`` for
-        any second order b; for Gaussian trials ``b = sqrt(2 log(1 / gamma)) / mu`` is the best.
+        It is ``R(a) + (1 - 1/b) R(b) + log(1 / gamma) / b + log(E K) / (a - 1)`` for any second
+        order b; for Gaussian trials ``b = sqrt(2 log(1 / gamma)) / mu`` is the best.
         """
         if order == math.inf:
             return math.inf
         odds = -math.log(float(self._stop))
         second = max(math.sqrt(2.0 * odds) / mu, 1.0 + 2.0**-20)
-        inner = (1.0 - 1.0 / second) * gaussian_renyi(mu, second) + odds / second
-        return _renyi_of_best(mu, order, (1.0 + self.eta) * inner, max(self.mean, 1.0))
+        choice = (1.0 - 1.0 / second) * gaussian_renyi(mu, second) + odds / second
+        number = math.log(max(self.mean, 1.0)) / (order - 1.0)
+        return (gaussian_renyi(mu, order) + choice + number) * (1.0 + _MARGIN)
 
     @cached_property
     def _stop(self):
         return Fraction(self.gamma).limit_denominator(1 << 40)
 
 
-@dataclass(frozen=True)
-class PoissonTrials:
-    """Poisson number of trials; with probability ``exp(-mean)`` there is none.
-
-    It costs less than the other laws for Gaussian trials and has no pure guarantee.
-
-    Parameters
-    ----------
-    mean : int
-        Mean number of trials. An integer, so that the draw is a sum of exact Poisson(1) numbers.
-    """
-
-    mean: int
-
-    def __post_init__(self):
-        check_integer(self.mean, "mean", low=1)
-
-    def draw(self, noise):
-        """Draw a number of trials by its exact distribution."""
-        total = 0
-        for _ in range(self.mean):
-            # a Poisson number of mean one, with integers alone (Duchon and Duvignau 2016)
-            n, guard, value = 1, 0, 1
-            while True:
-                i = int(noise.uniform_integer(n + 1)) + 1
-                if i == n + 1:
-                    value += 1
-                elif i > guard:
-                    value, guard = value - 1, n + 1
-                else:
-                    break
-                n += 1
-            total += value
-        return total
-
-    def pure_base(self, epsilon):
-        """Refuse: no pure guarantee holds."""
-        raise ValueError(
-            "A Poisson number of trials has no pure guarantee, got delta=0. Give delta > 0 or "
-            'choose trials="logarithmic" or "geometric".'
-        )
-
-    def gaussian_renyi(self, mu, order):
-        """Return a bound on the Renyi divergence of the choice among mu-GDP trials.
-
-        It is ``R(a) + mean * delta + log(mean) / (a - 1)`` where a trial is
-        ``(log(1 + 1 / (a - 1)), delta)`` private.
-        """
-        if order == math.inf:
-            return math.inf
-        epsilon = math.log1p(1.0 / (order - 1.0)) * (1.0 - _MARGIN)
-        return _renyi_of_best(mu, order, self.mean * gaussian_delta(mu, epsilon), self.mean)
-
-
-def _renyi_of_best(mu, order, choice, mean):
-    """Return the loss of one trial and of the choice among a mean number, rounded up."""
-    loss = gaussian_renyi(mu, order) + choice + math.log(mean) / (order - 1.0)
-    return loss * (1.0 + _MARGIN)
-
-
-def make_trials(law, mean):
-    """Return trials of the law named "logarithmic", "geometric" or "poisson" with a given mean."""
-    mean = check_real(mean, "mean_trials", low=1.0 + 1e-6, high=1e6)
-    if law == "geometric":
-        return NegativeBinomialTrials(1.0 / mean, eta=1.0)
-    if law == "poisson":
-        return PoissonTrials(check_integer(round(mean), "mean_trials", low=1))
-    if law == "logarithmic":
-        # a gamma whose logarithmic law has the given mean; any gamma keeps the guarantee
-        low, high = 0.0, 20.0  # -log(gamma)
-        for _ in range(60):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if math.expm1(middle) / middle < mean else (low, middle)
-        logarithmic_gamma = math.exp(-high)
-        return NegativeBinomialTrials(logarithmic_gamma)
-    raise ValueError(
-        f'trials must be "logarithmic", "geometric" or "poisson", got {law!r}. Leave it out for '
-        "the default."
-    )
-
-
-@lru_cache(maxsize=256, typed=True)  # seconds of work, which quotes, plans and fits ask for again
+@lru_cache(maxsize=256)  # seconds of work, which quotes, plans and fits ask for again
 def selection_mu(trials, epsilon, delta):
     """Return the largest ``mu``, rounded down, of Gaussian trials whose choice is (epsilon, delta).
 
     Parameters
     ----------
-    trials : NegativeBinomialTrials or PoissonTrials
+    trials : LogarithmicTrials
     epsilon, delta : float
         What the choice costs; `delta` must be above zero.
     """
@@ -486,11 +408,11 @@ class SelectionPlan(Plan):
     steps : tuple of Step
         What one trial spends: its fit, whose steps together cost at most the first one, and its
         score.
-    trials : NegativeBinomialTrials or PoissonTrials
+    trials : LogarithmicTrials
         Law of the number of trials.
     """
 
-    trials: NegativeBinomialTrials | PoissonTrials
+    trials: LogarithmicTrials
 
     scope = "best of a random number of trials"
 

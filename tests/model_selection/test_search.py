@@ -30,12 +30,12 @@ from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
 from tests.world import (
     Candidates,
+    LogarithmicTrials,
     TransportScore,
     best_of,
     exact,
     gaussian_mu,
     make_trial,
-    make_trials,
     race_plan,
     selection_mu,
 )
@@ -62,8 +62,7 @@ def test_the_better_candidate_is_chosen(delta):
     X = corners()
     for seed in range(4):
         search = PrivateSearchCV(
-            barycenter(), GRID, mean_trials=8, epsilon=4.0, delta=delta, trials="geometric",
-            random_state=seed,
+            barycenter(), GRID, mean_trials=8, epsilon=4.0, delta=delta, random_state=seed,
         )  # fmt: skip
         with pytest.warns(PrivacyWarning, match="seeded"):
             search.fit(X)
@@ -71,7 +70,7 @@ def test_the_better_candidate_is_chosen(delta):
             break
     assert search.best_params_ == {"n_atoms": 4}
     loss = ((X[:, None] - search.best_estimator_.support_) ** 2).sum(axis=2).min(axis=1).sum()
-    assert -search.best_score_ == pytest.approx(loss, abs=0.3 * len(X) * 0.03)
+    assert -search.best_score_ == pytest.approx(loss, abs=4 * search.best_score_stderr_)
     assert search.predict(X[:5]).shape == (5,)
     assert search.transform(X[:5]).shape == (5, 4)
 
@@ -92,7 +91,7 @@ def test_a_search_is_charged_as_quoted_and_its_best_estimator_states_that(delta)
     for inner, candidates in ((barycenter(), {"n_init": [1, 2]}), (estimator, grid)):
         accountant = BudgetAccountant(epsilon=1.2, delta=1e-6)
         search = PrivateSearchCV(
-            inner, candidates, mean_trials=3, delta=delta, trials="geometric", accountant=accountant
+            inner, candidates, mean_trials=3, delta=delta, accountant=accountant
         )
         quote = accountant.quote(search, n_features=2)
         assert (quote.epsilon, quote.delta, quote.fits) == (1.0, delta, True)
@@ -131,19 +130,13 @@ def test_the_noise_of_scores_is_what_is_published(delta, seen):
         assert search.best_score_stderr_ == pytest.approx(np.sqrt(2) * 4 * radius**2 / share, 1e-3)
 
 
-@every("law", ["logarithmic", "geometric", "poisson"])
 @every("delta", [0.0, 1e-6])
-def test_fit_and_score_stay_within_one_trial(law, delta):
-    trials = make_trials(law, 6)
-    if law == "poisson" and delta == 0.0:
-        with pytest.raises(ValueError, match="delta > 0"):
-            make_trial(trials, 1.0, delta, 0.2)
-        return
+def test_fit_and_score_stay_within_one_trial(delta):
+    trials = LogarithmicTrials.of_mean(6)
     trial = make_trial(trials, 1.0, delta, 0.2)
     if delta == 0.0:
-        factor = 2 if law == "logarithmic" else 3
         spent = exact(trial.fit_epsilon) + exact(trial.score_mechanism.epsilon)
-        assert 0.999 < float(factor * spent) <= 1.0
+        assert 0.999 < float(2 * spent) <= 1.0
     else:
         assert gaussian_mu(trial.fit_epsilon, delta) <= trial.fit_mu
         spent = np.hypot(trial.fit_mu, trial.score_mechanism.mu)
@@ -158,7 +151,6 @@ def test_fit_and_score_stay_within_one_trial(law, delta):
     (barycenter(), {"param_grid": {"epsilon": [1, 2]}}, ValueError,
      "epsilon=1, and one trial has 0.45 for its fit"),
     (PrivateMeasure(bounds=(0, 1)), {"param_grid": {"delta": [0.0]}}, ValueError, "must not"),
-    (barycenter(), {"trials": "poisson"}, ValueError, "delta > 0"),
     (make_pipeline(PCA(1), barycenter()), {}, ValueError, "not known of 'pca'"),
     (make_pipeline(FunctionTransformer(np.sqrt), barycenter()), {}, ValueError, "nothing from"),
     (make_pipeline(DomainScaler((0, 1))), {}, TypeError, "one of this package"),
@@ -215,7 +207,7 @@ def test_an_interrupt_tells_no_trial(monkeypatch):
 
 def test_scores_are_in_one_order_also_where_some_are_no_numbers():
     """What a choice costs is known for a total order; one that came first was the best of all."""
-    law = SimpleNamespace(draw=lambda noise: 3, mean=3.0)
+    law = SimpleNamespace(draw=lambda noise: 3)
     for scores in permutations([np.nan, 1.0, 2.0]):
         trials = iter(scores)
         assert best_of(law, lambda trials=trials: (next(trials),), None) == (2.0,)
@@ -229,7 +221,7 @@ def test_an_iterator_of_chunks_is_refused():
 
 def test_plans_with_a_race_are_refused():
     """The price of a search is known for Gaussian trials; a race beside them is not in their mu."""
-    trial = make_trial(make_trials("geometric", 4), 1.0, 1e-6, 0.2)
+    trial = make_trial(LogarithmicTrials.of_mean(4), 1.0, 1e-6, 0.2)
     plan = race_plan("add_remove", 0.5 * trial.fit_epsilon, 1e-7, {"cover": 1.0, "a": 1.0}, "cover")
     assert plan.mu <= trial.fit_mu
     with pytest.raises(ValueError, match="mixes kinds of noise"):
@@ -280,8 +272,7 @@ def test_distributions_are_scored_by_a_distance_to_a_noisy_measure(estimator, gr
     for _ in range(6):  # a search may hold one trial, and that of the worse candidate
         budget = BudgetAccountant(8.0, delta)
         search = PrivateSearchCV(
-            estimator, grid, epsilon=8.0, delta=delta, mean_trials=8, trials="geometric",
-            accountant=budget,
+            estimator, grid, epsilon=8.0, delta=delta, mean_trials=8, accountant=budget,
         )  # fmt: skip
         search.fit(corners(1000))
         if search.best_params_ == better:

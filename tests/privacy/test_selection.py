@@ -9,27 +9,19 @@ from scipy import stats
 from tests import world
 from tests.cases import every
 
-LAWS = ["logarithmic", "geometric", "poisson"]
-
 
 def law_of(trials, largest=4000):
     """Probabilities of 0, 1, 2, ... trials."""
-    k = np.arange(largest)
-    if isinstance(trials, world.PoissonTrials):
-        return stats.poisson.pmf(k, trials.mean)
-    weight = np.zeros(largest)
-    weight[1] = 1.0
-    steps = (k[1:-1] + trials.eta) / (k[1:-1] + 1.0) * (1.0 - trials.gamma)
-    weight[2:] = np.cumprod(steps)
-    return weight / weight.sum()
+    k = np.arange(1, largest)
+    weight = (1.0 - trials.gamma) ** k / k
+    return np.append(0.0, weight / weight.sum())
 
 
 def law_of_best(base, law):
     """Distribution of the best of K draws from `base`, whose outcomes are in rising order."""
     below = np.concatenate([[0.0], np.cumsum(base)])
     generating = np.array([(law * b ** np.arange(len(law))).sum() for b in below])
-    best = np.diff(generating)
-    return np.concatenate([[generating[0]], best]) if law[0] > 0 else best
+    return np.diff(generating)
 
 
 def renyi(p, q, order):
@@ -37,10 +29,9 @@ def renyi(p, q, order):
     return math.log((p[kept] ** order * q[kept] ** (1.0 - order)).sum()) / (order - 1.0)
 
 
-@every("eta", [0.0, 0.3, 1.0])
-def test_a_choice_among_pure_trials_costs_two_plus_eta_of_one(eta):
+def test_a_choice_among_pure_trials_costs_two_of_one():
     rng = np.random.default_rng(0)
-    trials = world.NegativeBinomialTrials(0.05, eta)
+    trials = world.LogarithmicTrials(0.05)
     law, worst = law_of(trials), 0.0
     for _ in range(200):
         base = 0.01 + rng.dirichlet(np.full(4, 0.5))
@@ -50,14 +41,14 @@ def test_a_choice_among_pure_trials_costs_two_plus_eta_of_one(eta):
         one = np.abs(np.log(base / other)).max()
         all_ = np.abs(np.log(law_of_best(base, law) / law_of_best(other, law))).max()
         worst = max(worst, all_ / one)
-    assert worst <= 2.0 + eta + 1e-9
+    assert worst <= 2.0 + 1e-9
     assert worst > 1.2  # a choice does cost more than one trial
 
 
-@every("law_name, mean", [("logarithmic", 8), ("geometric", 8), ("geometric", 100), ("poisson", 8)])
-def test_renyi_bound_holds_whatever_is_seen_of_gaussian_trials(law_name, mean):
+@every("mean", [8, 100])
+def test_renyi_bound_holds_whatever_is_seen_of_gaussian_trials(mean):
     rng = np.random.default_rng(mean)
-    trials = world.make_trials(law_name, mean)
+    trials = world.LogarithmicTrials.of_mean(mean)
     law, closest = law_of(trials), 0.0
     for _ in range(150):
         edges = np.concatenate([[-np.inf], np.sort(rng.normal(0.5, 2.0, size=3)), [np.inf]])
@@ -71,18 +62,16 @@ def test_renyi_bound_holds_whatever_is_seen_of_gaussian_trials(law_name, mean):
     assert trials.gaussian_renyi(1.0, math.inf) == math.inf
 
 
-@every("law_name", LAWS)
-def test_selection_mu_is_the_largest_that_fits(law_name):
-    trials = world.make_trials(law_name, 10)
+def test_selection_mu_is_the_largest_that_fits():
+    trials = world.LogarithmicTrials.of_mean(10)
     mu = world.selection_mu(trials, 1.0, 1e-6)
     assert world.renyi_delta(lambda a: trials.gaussian_renyi(mu, a), 1.0) <= 1e-6
     assert world.renyi_delta(lambda a: trials.gaussian_renyi(1.01 * mu, a), 1.0) > 1e-6
     assert mu < world.gaussian_mu(1.0, 1e-6)
 
 
-@every("law_name", LAWS)
-def test_numbers_of_trials_follow_their_law_and_have_its_mean(law_name):
-    trials = world.make_trials(law_name, 4)
+def test_numbers_of_trials_follow_their_law_and_have_its_mean():
+    trials = world.LogarithmicTrials.of_mean(4)
     noise = world.noise_generator(3)
     drawn = np.array([trials.draw(noise) for _ in range(4000)])
     law = law_of(trials)
@@ -95,29 +84,24 @@ def test_numbers_of_trials_follow_their_law_and_have_its_mean(law_name):
     off = np.roll(expected, 1) * 0.5 + expected * 0.5
     off = np.where(kept, off, 0.0) / off[kept].sum()
     assert stats.chisquare(observed[kept], 4000 * np.maximum(off[kept], 1e-9)).pvalue < 1e-6
-    trials = world.make_trials(law_name, 12)
+    trials = world.LogarithmicTrials.of_mean(12)
     law = law_of(trials)
     assert trials.mean == pytest.approx(12.0, rel=1e-6)
     assert (law * np.arange(len(law))).sum() == pytest.approx(12.0, rel=1e-4)
 
 
 def test_a_pure_base_is_rounded_down():
-    assert world.NegativeBinomialTrials(0.1).pure_base(1.0) == 0.5
-    assert 3 * world.NegativeBinomialTrials(0.1, eta=1.0).pure_base(1.0) <= 1.0
-    with pytest.raises(ValueError, match="delta > 0"):
-        world.PoissonTrials(3).pure_base(1.0)
+    assert world.LogarithmicTrials(0.1).pure_base(1.0) == 0.5
 
 
 @every(
     "call",
     [
-        lambda: world.make_trials("fixed", 5),
-        lambda: world.make_trials("geometric", 1.0),
-        lambda: world.NegativeBinomialTrials(1.0),
-        lambda: world.NegativeBinomialTrials(0.5, eta=-0.5),
-        lambda: world.PoissonTrials(0),
-        lambda: world.selection_mu(world.PoissonTrials(3), 1.0, 0.0),
-        lambda: world.selection_mu(world.NegativeBinomialTrials(0.5), 1e-12, 1e-300),
+        lambda: world.LogarithmicTrials.of_mean(1.0),
+        lambda: world.LogarithmicTrials(1.0),
+        lambda: world.LogarithmicTrials(1.0 - 2.0**-50),
+        lambda: world.selection_mu(world.LogarithmicTrials(0.5), 1.0, 0.0),
+        lambda: world.selection_mu(world.LogarithmicTrials(0.5), 1e-12, 1e-300),
     ],
 )
 def test_what_cannot_be_chosen_is_refused(call):

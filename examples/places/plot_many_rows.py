@@ -55,9 +55,10 @@ print(f"similarity of the two maps: {similarity(by_rows.heatmap_, by_people.heat
 
 others = people < people.max()
 small = {"bounds": CITY_BOUNDS, "resolution": 64, "n_hint": 400}
+heatmap = PrivateEMDHeatmap(1.0, **small)
 protected = replay_sensitivity(
-    PrivateEMDHeatmap(1.0, **small), X[others], X, groups=people[others], neighbor_groups=people
+    heatmap, {"X": X[others], "groups": people[others]}, {"X": X, "groups": people}
 )
 print(f"with groups: at most {max(s.ratio for s in protected.steps):.2f} of the stated sensitivity")
-exposed = replay_sensitivity(PrivateEMDHeatmap(1.0, **small), X[others], X)
+exposed = replay_sensitivity(heatmap, X[others], X)
 print(f"without: {max(s.ratio for s in exposed.steps):.0f} times the stated sensitivity")

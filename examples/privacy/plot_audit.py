@@ -41,9 +41,8 @@ report = replay_sensitivity(measure, X, busy)
 print(f"as 30 people: loss {report.tightness:.1f} times what was paid for")
 
 ids = np.arange(200)
-report = replay_sensitivity(
-    measure, X, busy, groups=ids, neighbor_groups=np.append(ids, np.full(30, 200))
-)
+busy_ids = np.append(ids, np.full(30, 200))
+report = replay_sensitivity(measure, {"X": X, "groups": ids}, {"X": busy, "groups": busy_ids})
 print(f"as one person: loss {report.tightness:.2f} times what was paid for")
 
 # %%

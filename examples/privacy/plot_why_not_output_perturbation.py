@@ -107,12 +107,11 @@ barycenter = PrivateWassersteinBarycenter(
     neighbors="replace_one",
     epsilon=EPSILON,
 )
-report = replay_sensitivity(barycenter, rows, neighbor, y=labels, neighbor_y=labels)
+data, neighbor = {"X": rows, "y": labels}, {"X": neighbor, "y": labels}
+report = replay_sensitivity(barycenter, data, neighbor)
 print(f"ours, replayed: holds: {report.holds}; uses {report.tightness:.0%} of what was paid for")
 
-ours = epsilon_lower_bound(
-    barycenter, {"X": rows, "y": labels}, {"X": neighbor, "y": labels}, n_runs=150
-)
+ours = epsilon_lower_bound(barycenter, data, neighbor, n_runs=150)
 print(f"ours, audited: epsilon is at least {ours.epsilon:.2f}, where {EPSILON} is claimed")
 
 # %%

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ..exceptions import Estimator, check_delta, check_integer, check_real
 from ..model_selection.search import PrivateSearchCV
-from .replay import detached, quiet, record_fit
+from .replay import detached, fit_arguments, quiet, record_fit
 
 # Empirical lower bounds on the privacy loss: run a mechanism many times on two neighbors.
 
@@ -55,7 +55,6 @@ def epsilon_lower_bound(
     delta: float = 0.0,
     confidence: float = 0.95,
     random_state: int | None = None,
-    callback: Callable[[int, int], object] | None = None,
 ) -> LowerBoundReport:
     """Bound from below the epsilon of any randomized mechanism, by running it many times.
 
@@ -81,8 +80,6 @@ def epsilon_lower_bound(
     random_state : None or int, default=None
         None leaves all randomness to the mechanism. An integer makes the audit reproducible where
         the mechanism lets itself be seeded.
-    callback : callable, default=None
-        Called as ``callback(done, n_runs)`` after each pair of runs.
 
     Returns
     -------
@@ -129,11 +126,9 @@ def epsilon_lower_bound(
         )
     rng = None if random_state is None else np.random.default_rng(random_state)
     ours, theirs = [], []
-    for done in range(1, n_runs + 1):
+    for _ in range(n_runs):
         ours.append(_as_vector(run(data, rng)))
         theirs.append(_as_vector(run(neighbor, rng)))
-        if callback is not None:
-            callback(done, n_runs)
     vectors = ours + theirs
     lengths = np.array([v.size for v in vectors])
     if (lengths == lengths[0]).all():
@@ -179,8 +174,7 @@ def _estimator_runs(estimator, extract):
         )
 
     def run(data, rng):
-        arguments = dict(data) if isinstance(data, Mapping) else {"X": data}
-        fresh = _seeded(estimator, rng)
+        arguments, fresh = fit_arguments(data), _seeded(estimator, rng)
         if extract is None:
             recorded = record_fit(fresh, arguments)
             if recorded.error is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from math import inf
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..desk.tape import AllAnswered, Tape, use_tape
@@ -96,24 +96,13 @@ class ReplayReport:
         return "\n".join([*lines, *(f"violation: {text}" for text in self.violations)])
 
 
-def replay_sensitivity(
-    estimator: Estimator,
-    X: Rows,
-    neighbor: Rows,
-    *,
-    y: ArrayLike | None = None,
-    neighbor_y: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    neighbor_groups: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    neighbor_sample_weight: ArrayLike | None = None,
-) -> ReplayReport:
+def replay_sensitivity(estimator: Estimator, data: Rows, neighbor: Rows) -> ReplayReport:
     """Measure what the noise of a fit has to hide between two neighboring datasets.
 
-    A clone of the estimator is fitted on `X` and its releases are recorded. Another clone is fitted
-    on `neighbor` and gets the recorded releases back instead of noise. For every release the exact
-    answers of the two runs are compared, block by block, with the noise that was added and with the
-    loss that the plan paid for.
+    A clone of the estimator is fitted on `data` and its releases are recorded. Another clone is
+    fitted on `neighbor` and gets the recorded releases back instead of noise. For every release the
+    exact answers of the two runs are compared, block by block, with the noise that was added and
+    with the loss that the plan paid for.
 
     Parameters
     ----------
@@ -121,13 +110,10 @@ def replay_sensitivity(
         A private estimator of this package or built on it, not a search, or a Pipeline that ends in
         one. It is not changed and its budget is not touched: the clones pay from budgets of their
         own under the same neighboring relation.
-    X, neighbor : array-like, dataframe or chunks
-        Two datasets that are neighbors under that relation; the function cannot know whether they
-        are. The rows that both have must come in the same order, by which releases about single
-        rows are compared.
-    y, neighbor_y, groups, neighbor_groups, sample_weight, neighbor_sample_weight : array-like, \
-optional
-        The other arguments of ``fit``, for each of the two datasets.
+    data, neighbor : array-like, dataframe or chunks, or dict
+        Two datasets that are neighbors under that relation, each as ``X`` or as a dict of the
+        arguments of ``fit``; the function cannot know whether they are. The rows that both have
+        must come in the same order, by which releases about single rows are compared.
 
     Returns
     -------
@@ -164,21 +150,18 @@ optional
             "estimator must make one fit, got a PrivateSearchCV, which makes a random number. Pass "
             "the estimator that it searches, search.estimator."
         )
-    first = {"X": X, "y": y, "groups": groups, "sample_weight": sample_weight}
-    second = {
-        "X": neighbor,
-        "y": neighbor_y,
-        "groups": neighbor_groups,
-        "sample_weight": neighbor_sample_weight,
-    }
-    for name in ("y", "groups", "sample_weight"):
-        if (first[name] is None) != (second[name] is None):
-            given = name if second[name] is None else f"neighbor_{name}"
-            raise ValueError(
-                f"{name} and neighbor_{name} must be given together, got only {given}. Pass both, "
-                f"as {name}=..., neighbor_{name}=..."
-            )
-    return replay(estimator, _given(first), _given(second))
+    arguments, neighbor_arguments = fit_arguments(data), fit_arguments(neighbor)
+    if arguments.keys() != neighbor_arguments.keys():
+        raise ValueError(
+            "data and neighbor must hold the same arguments of fit, got "
+            f"{sorted(arguments)} and {sorted(neighbor_arguments)}. Pass for example y in both."
+        )
+    return replay(estimator, arguments, neighbor_arguments)
+
+
+def fit_arguments(data):
+    """Return the arguments of ``fit`` from a dict of them, or from the rows alone."""
+    return dict(data) if isinstance(data, Mapping) else {"X": data}
 
 
 def replay(estimator, arguments, neighbor_arguments):
@@ -214,10 +197,6 @@ def replay_after(before, estimator, neighbor_arguments, *, answers_only=False):
         tuple(_compare(old, new, planned) for old, new in pairs),
         tuple(_fit_violations(before, after)),
     )
-
-
-def _given(arguments):
-    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _fit_violations(before, after):

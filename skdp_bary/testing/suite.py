@@ -105,12 +105,7 @@ def parametrize_with_privacy_checks(
 # The slow check: many runs on two neighbors never show more than epsilon.
 
 
-def check_empirical_loss(
-    estimator: Estimator,
-    n_runs: int = 1000,
-    *,
-    callback: Callable[[int, int], object] | None = None,
-) -> list:
+def check_empirical_loss(estimator: Estimator, n_runs: int = 1000) -> list:
     """Run the estimator many times on its worst neighbors and bound the loss from below.
 
     Parameters
@@ -119,8 +114,6 @@ def check_empirical_loss(
         Give it a small tree, few centers and the like: every run fits it twice.
     n_runs : int, default=1000
         Number of runs on each of the two datasets, for every relation and kind of noise.
-    callback : callable, default=None
-        Called as ``callback(done, n_runs)`` after each pair of runs.
 
     Returns
     -------
@@ -154,7 +147,6 @@ def check_empirical_loss(
             delta=candidate.delta,
             confidence=1.0 - 1e-3 / len(candidates),
             random_state=0,
-            callback=callback,
         )
         require(
             report.epsilon <= candidate.epsilon,

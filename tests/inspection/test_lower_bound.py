@@ -140,14 +140,6 @@ def test_estimators_of_others_are_audited_through_extract():
     assert {*relations} == {"replace_one"} and accountant.entries == ()
 
 
-def test_progress_is_reported():
-    seen = []
-    epsilon_lower_bound(
-        lambda data, rng: data, 0, 1, n_runs=5, callback=lambda *progress: seen.append(progress)
-    )
-    assert seen == [(i, 5) for i in range(1, 6)]
-
-
 @every(
     "arguments, error, message",
     [

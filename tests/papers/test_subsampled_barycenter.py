@@ -49,7 +49,7 @@ def test_one_person_costs_the_plan_when_in_the_batch_and_nothing_outside(neighbo
     ratios = []
     for seed in range(12):
         model = make(neighbors=neighbors, delta=delta, classes=[0, 1], random_state=seed)
-        report = replay_sensitivity(model, X, other, y=y, neighbor_y=other_y)
+        report = replay_sensitivity(model, {"X": X, "y": y}, {"X": other, "y": other_y})
         assert report.holds, report
         ratios.append(report.tightness)
     assert min(ratios) == 0.0

@@ -32,7 +32,8 @@ def test_replay_at_the_border(delta, crowded):
     """The person who makes a sum wrap around is hidden by the noise like any other."""
     X, groups = np.full((20, 2), 0.3), np.arange(20) // 2
     estimator = PrivateMeasure(1.0, delta, bounds=(0, 1), n_hint=20, depth=3, method="haar")
-    report = replay_sensitivity(estimator, X, X[:-2], groups=groups, neighbor_groups=groups[:-2])
+    fewer = {"X": X[:-2], "groups": groups[:-2]}
+    report = replay_sensitivity(estimator, {"X": X, "groups": groups}, fewer)
     assert report.holds, str(report)
     assert report.tightness == pytest.approx(1.0)
 

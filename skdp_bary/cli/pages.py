@@ -76,7 +76,8 @@ _TYPED = {
     r"BudgetAccountant\(\.\.\., unit='(\w+)'\)": r"skdp-bary budget create --unit \1",
     r"\braise_ceiling\b": "skdp-bary budget raise",
     r"\by holds labels": "--label holds labels",
-    r", with the type, case and blanks of y:": ", with their case and blanks:",
+    r", with the type, case and blanks of y:.*": ", with their case and blanks: --classes a b. Or "
+    "leave out each other label by --where 'NAME != c', NAME being the --label.",
     r"\bclasses=\[.*": "--classes a b.",
     r"\bbounds=None\b": "Without --bounds",
     r"\b(groups|unit)=": r"--\1 ",

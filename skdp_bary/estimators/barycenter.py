@@ -119,7 +119,7 @@ class PrivateWassersteinBarycenter(
         None, except in tests: other values make releases reproducible and not private.
 
     verbose : {0, 1, 2}, default=0
-        Progress output: none, a bar, or every step.
+        Progress output: none, a bar, or every step. Hundreds of atoms can take a minute.
 
     Attributes
     ----------

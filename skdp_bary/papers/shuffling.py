@@ -89,7 +89,8 @@ def shuffle_distance(n_people: int, n_messages: int, modulus: int) -> np.ndarray
     Returns
     -------
     distance : ndarray of shape (n_people,)
-        Entry ``n - 1`` bounds the total variation distance for n people, all honest.
+        Entry ``n - 1`` bounds the total variation distance for n people, all honest, of the
+        shuffled shares from what a simulator makes of their sum alone.
 
     Notes
     -----

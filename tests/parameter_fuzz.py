@@ -126,7 +126,6 @@ _METHODS = {
     "CoresetBarycenter": ("perturbation", "projected"),
     "PrivateDomainAdapter": ("self_training", "moments"),
     "DPSlicedWasserstein": ("sketch", "scalar"),
-    "JLTransformer": ("gaussian", "sparse", "hadamard"),
 }  # fmt: skip
 _OPTIONS = {
     "target": ("box", "ball"),

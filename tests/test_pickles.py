@@ -77,7 +77,7 @@ def released():
         yield made.fit(X)
     yield make_pipeline(RowByRow(Normalizer()), PrivateKMeans(2, **budget)).fit(X)
     yield PrivateSearchCV(PrivateKMeans(2, bounds=(0, 1)), {"n_init": [1, 2]}).fit(X)
-    yield JLTransformer(1, method="sparse", bounds=(-1, 1), random_state=0).fit(X)
+    yield JLTransformer(1, bounds=(-1, 1), random_state=0).fit(X)
     yield SchemaTransformer(Number(0, 1)).fit(X)
 
 

@@ -144,7 +144,6 @@ def test_nobody_is_in_a_stream_of_persons(rule):
         DomainScaler((0, 1)),
         DomainScaler((0, 1), target="ball"),
         JLTransformer(1, bounds=(0, 1)),
-        JLTransformer(1, method="sparse", bounds=(0, 1)),
         RowByRow(DomainScaler((0, 1))),
         SchemaTransformer(Number(0, 1)),
         SchemaTransformer({"x": Category([1, 2]), "y": Number(0, 1)}),

@@ -165,7 +165,9 @@ def gaussian_models(setting, facts, space):
 
     Returns the mass of every class, and the means and roots of covariances of Gaussians.
     """
-    leading = _without_noise(space.values[: len(space.axes)], space.edge)
+    values = space.values[: len(space.axes)]
+    # 0 where noise alone shows as much
+    leading = np.where(values > space.edge, unlengthened(values, space.edge), 0.0)
     reach = space.reach(TUNED.model_reach, float(leading.sum()))
     query = _moments(facts, space.means, reach, space.axes, "classes")
     released = yield "models", query
@@ -225,11 +227,6 @@ def _mean_rows(query, released):
     """Mean of the rows of every class about its center, and its noise per coordinate."""
     scale = query.step / at_least(released.values[0])
     return released.values[1] * scale[:, None], (released.noise_sd[1] * scale) ** 2
-
-
-def _without_noise(values, edge):
-    """Eigenvalues that a noisy symmetric matrix shows as `values`; 0 where noise shows as much."""
-    return np.where(values > edge, unlengthened(values, edge), 0.0)
 
 
 # A released subspace, and models of the classes in it: points that are corrected cell by cell.

@@ -53,18 +53,15 @@ class MatrixMap:
 
     Parameters
     ----------
-    components : ndarray or sparse array of shape (n_components, n_features)
+    components : ndarray of shape (n_components, n_features)
         The matrix before rounding.
     """
 
     def __init__(self, components):
         self.n_components, self.n_features = components.shape
-        self._components = (
-            sparse.csr_array(components) if sparse.issparse(components) else components
-        )
-        squares = self._components**2
-        unit = 2.0 ** (math.frexp(math.sqrt(squares.sum(axis=1).max()))[1] - _WEIGHT_BITS + 1)
-        self._components = np.rint(self._components / unit) * unit
+        longest = math.sqrt((components**2).sum(axis=1).max())
+        unit = 2.0 ** (math.frexp(longest)[1] - _WEIGHT_BITS + 1)
+        self._components = np.rint(components / unit) * unit
 
     def apply(self, X):
         """Return the products of the rows with the rows of the matrix."""
@@ -80,55 +77,11 @@ class MatrixMap:
 
     def invert(self, Y):
         """Return the shortest rows that this map sends to `Y`, by the pseudo-inverse."""
-        matrix = self._components
-        return Y @ linalg.pinv(matrix.toarray() if sparse.issparse(matrix) else matrix).T
+        return Y @ linalg.pinv(self._components).T
 
     def matrix(self):
         """Return the map as a matrix."""
         return self._components
-
-
-class HadamardMap:
-    """Random signs, a Walsh-Hadamard transform, and a random choice of its outputs.
-
-    Applied in ``O(n_features log n_features)`` operations a row. Lengths are kept on average over
-    the draw (Ailon and Chazelle 2009).
-
-    Parameters
-    ----------
-    n_features, n_components : int
-        Rows are padded with zeros to the next power of two.
-    rng : numpy.random.Generator or numpy.random.RandomState
-        Source of randomness.
-    """
-
-    def __init__(self, n_features, n_components, rng):
-        self.n_features, self.n_components = n_features, n_components
-        self._padded = 1 << (n_features - 1).bit_length()
-        self._signs = np.where(rng.random(n_features) < 0.5, -1.0, 1.0)
-        self._kept = np.sort(np.argsort(rng.random(self._padded), kind="stable")[:n_components])
-
-    def apply(self, X):
-        """Return the transformed rows."""
-        unit, exponent = unit_rows(X)
-        values = np.zeros((self._padded, len(X)))
-        values[: self.n_features] = (unit * self._signs).T
-        mixed = walsh_hadamard(values)[self._kept].T / math.sqrt(self.n_components)
-        return _scale_back(mixed, exponent)
-
-    def invert(self, Y):
-        """Return the transpose applied to `Y`, scaled like the pseudo-inverse.
-
-        It is the pseudo-inverse when the number of features is a power of two. Otherwise mapping
-        back and forth multiplies by ``n_components / n_features`` on average, as projections do.
-        """
-        values = np.zeros((self._padded, len(Y)))
-        values[self._kept] = Y.T * (math.sqrt(self.n_components) / self.n_features)
-        return walsh_hadamard(values)[: self.n_features].T * self._signs
-
-    def matrix(self):
-        """Return the map as a dense matrix."""
-        return self.apply(np.eye(self.n_features)).T
 
 
 def _scale_back(rows, exponent):
@@ -138,24 +91,6 @@ def _scale_back(rows, exponent):
     """
     with np.errstate(over="ignore", under="ignore"):
         return saturated(np.ldexp(rows + 0.0, exponent[:, None]))
-
-
-def walsh_hadamard(values):
-    """Return the unscaled Walsh-Hadamard transform of the columns; their length is a power of two.
-
-    Additions are elementwise and in a fixed order, so a column depends on itself alone.
-    """
-    values = values.copy()
-    size = len(values)
-    half = 1
-    while half < size:
-        pairs = values.reshape(size // (2 * half), 2, half, -1)
-        upper, lower = pairs[:, 0], pairs[:, 1]
-        total = upper + lower
-        np.subtract(upper, lower, out=lower)
-        upper[...] = total
-        half *= 2
-    return values
 
 
 # Random directions and projections, drawn without data, and how many of them serve.

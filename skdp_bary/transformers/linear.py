@@ -13,7 +13,6 @@ from sklearn.base import (
     OneToOneFeatureMixin,
     TransformerMixin,
 )
-from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +20,7 @@ from .._sklearn import VersionedPickle, captioned_block
 from ..exceptions import RandomState, Rows
 from ..geometry.bounds import Bounds, check_domain, width_of
 from ..geometry.domains import Ball, Box
-from ..geometry.linear_maps import HadamardMap, IdentityMap, MatrixMap, distance_dimension
+from ..geometry.linear_maps import IdentityMap, MatrixMap, distance_dimension
 from ..geometry.rowwise import row_blocks, saturated
 from ..parameters import (
     MOST_FEATURES,
@@ -189,11 +188,9 @@ class DomainScaler(OneToOneFeatureMixin, PublicStep):
 
 # Random projection to fewer features by a public matrix.
 
-_METHODS = ("gaussian", "sparse", "hadamard")
-
 
 class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
-    """Project rows to fewer features by a random matrix drawn without looking at them.
+    """Project rows to fewer features by a Gaussian matrix drawn without looking at them.
 
     The number of components, the matrix and the bounds passed on are functions of the parameters
     and of the number of features alone, so fitting costs no privacy budget, and neighboring data
@@ -212,10 +209,6 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
     n_hint : int, default=None
         Public bound on the number of rows. Needed by "auto": the number of rows of `X` is
         never used, it may be private.
-    method : {"gaussian", "sparse", "hadamard"}, default="gaussian"
-        A dense Gaussian matrix; a sparse one with density ``1 / sqrt(n_features)`` (Li, Hastie and
-        Church 2006); or signs followed by a subsampled Walsh-Hadamard transform, the fastest in
-        high dimension.
     bounds : (low, high) pair, Box or Ball, default=None
         Public domain of the input rows. Rows are clipped to it and centered; after the projection,
         which can lengthen a row, they are clipped to the ball `output_bounds_` of the same radius.
@@ -261,7 +254,6 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
         "n_components": Integer(1, MOST_FEATURES) | Option(("auto",)),
         "distortion": Number(0.0, 1.0, open_low=True, open_high=True),
         "n_hint": Integer(2, MOST_PERSONS) | None,
-        "method": Option(_METHODS),
         "bounds": PublicDomain() | None,
         "random_state": Seed(2**32 - 1) | None,
     }
@@ -272,14 +264,12 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
         *,
         distortion: float = 0.5,
         n_hint: int | None = None,
-        method: Literal["gaussian", "sparse", "hadamard"] = "gaussian",
         bounds: Bounds | None = None,
         random_state: RandomState | None = None,
     ) -> None:
         self.n_components = n_components
         self.distortion = distortion
         self.n_hint = n_hint
-        self.method = method
         self.bounds = bounds
         self.random_state = random_state
 
@@ -305,8 +295,13 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
         self._domain = None
         if self.bounds is not None:
             self._domain = check_domain(self.bounds, d, names_seen(self))
-        self.n_components_ = self._target_dimension(d)
-        self._map = self._draw_map(d, self.n_components_)
+        self.n_components_ = k = self._target_dimension(d)
+        if self.n_components == "auto" and k == d:
+            self._map = IdentityMap(d)
+        else:  # fresh entropy without a seed, not numpy's global state
+            fresh = np.random.RandomState(np.random.MT19937())
+            rng = fresh if self.random_state is None else check_random_state(self.random_state)
+            self._map = MatrixMap(rng.normal(scale=1.0 / np.sqrt(k), size=(k, d)))
         self.output_bounds_ = None
         if self._domain is not None:
             self.output_bounds_ = Ball(np.zeros(self.n_components_), self._domain.radius)
@@ -338,10 +333,7 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
         return projected
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
-        """Map projected rows back to rows that project to them, or nearly so.
-
-        The pseudo-inverse of the matrix is used; for ``method="hadamard"`` its scaled transpose,
-        which is the same when the number of features is a power of two.
+        """Map projected rows back to rows that project to them, by the pseudo-inverse.
 
         Parameters
         ----------
@@ -376,19 +368,6 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
                 "rows, not even how many there are."
             )
         return min(d, distance_dimension(self.n_hint, self.distortion))
-
-    def _draw_map(self, d, k):
-        if self.n_components == "auto" and k == d:
-            return IdentityMap(d)
-        if self.random_state is None:  # fresh entropy, not numpy's global state
-            rng = np.random.RandomState(np.random.MT19937())
-        else:
-            rng = check_random_state(self.random_state)
-        if self.method == "hadamard":
-            return HadamardMap(d, k, rng)
-        family = GaussianRandomProjection if self.method == "gaussian" else SparseRandomProjection
-        # Fitted on a row of zeros: scikit-learn takes nothing from it but the number of features.
-        return MatrixMap(family(n_components=k, random_state=rng).fit(np.zeros((1, d))).components_)
 
     @property
     def _n_features_out(self):

@@ -208,8 +208,6 @@ _SCIKIT_LEARN = {
     ],
     "JLTransformer": [
         JLTransformer(1),
-        JLTransformer(1, method="sparse", bounds=(-1, 1)),
-        JLTransformer(1, method="hadamard"),
         JLTransformer(2, bounds=(-3, 3)),
         JLTransformer(n_hint=1000),
     ],

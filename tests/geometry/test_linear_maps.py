@@ -5,26 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.linalg import hadamard
 
-from tests.cases import every
-from tests.world import HadamardMap, IdentityMap, MatrixMap, walsh_hadamard
+from tests.world import IdentityMap, MatrixMap
 
 
 def make_map(kind, d, k, seed=0):
     rng = np.random.default_rng(seed)
-    if kind == "dense":
-        return MatrixMap(rng.standard_normal((k, d)) / np.sqrt(k))
-    if kind == "sparse":
-        return MatrixMap(sparse.random(k, d, density=0.3, random_state=seed, format="csr"))
-    return HadamardMap(d, k, rng) if kind == "hadamard" else IdentityMap(d)
+    return IdentityMap(d) if kind == "identity" else MatrixMap(rng.standard_normal((k, d)))
 
 
 def dense(matrix):
     return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
-kinds = pytest.mark.parametrize("kind", ["dense", "sparse", "hadamard", "identity"])
+kinds = pytest.mark.parametrize("kind", ["dense", "identity"])
 
 
 @kinds
@@ -79,24 +73,3 @@ def test_inverses_project_back(kind):
     mapped = make_map(kind, 32, k)
     Y = np.random.default_rng(4).standard_normal((6, k))
     np.testing.assert_allclose(mapped.apply(mapped.invert(Y)), Y, atol=1e-10)
-
-
-def test_the_padded_inverse_is_right_on_average():
-    total = np.zeros((5, 5))
-    for seed in range(1000):
-        mapped = HadamardMap(5, 3, np.random.default_rng(seed))
-        total += mapped.invert(mapped.apply(np.eye(5)))
-    np.testing.assert_allclose(total / 1000, 3 / 5 * np.eye(5), atol=0.06)
-
-
-@every("d, k", [(64, 64), (100, 30), (1, 1), (5, 5)])
-def test_hadamard_maps_have_orthogonal_rows_of_equal_length(d, k):
-    matrix = HadamardMap(d, k, np.random.default_rng(6)).matrix()
-    np.testing.assert_allclose(abs(matrix), np.sqrt(1 / k))
-    if d == 64:
-        np.testing.assert_allclose(matrix @ matrix.T, d / k * np.eye(k), atol=1e-12)
-    assert len(np.unique(matrix, axis=0)) == k
-    values = np.random.default_rng(5).standard_normal((64, 7))
-    before = values.copy()
-    np.testing.assert_allclose(walsh_hadamard(values), hadamard(64) @ values, atol=1e-12)
-    np.testing.assert_array_equal(values, before)

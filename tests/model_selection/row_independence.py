@@ -77,7 +77,7 @@ def numeric_steps():
         DomainScaler((0, 1)),
         DomainScaler((0.2, 0.3), clip=False),
         DomainScaler((0.2, 0.9), target="ball"),
-        *(JLTransformer(3, method=m, random_state=0) for m in ("gaussian", "sparse", "hadamard")),
+        JLTransformer(3, random_state=0),
         RowByRow(preprocessing.Normalizer()),
         RowByRow(random_projection.GaussianRandomProjection(3, random_state=0)),
         RowByRow(kernel_approximation.RBFSampler(n_components=5, random_state=0)),

@@ -29,7 +29,7 @@ _FLOAT_TYPES = ("halffloat", "float", "double", "float16", "float32", "float64")
 _ARROW_DECIMALS = {f"decimal{bits}" for bits in (32, 64, 128, 256)}
 _ARROW_DATES = ("date", "time", "duration", "month")
 _NO_DATES = (
-    "dates and durations are no numbers. Count days from a public day, for example "
+    "dates and durations are not numbers. Count days from a public day, for example "
     "(dates - pandas.Timestamp('2020-01-01')).dt.days"
 )
 _ENCODE = (
@@ -114,8 +114,8 @@ def select_columns(X, names, what):
     if missing or unknown:
         raise ValueError(
             f"{what} has other columns than expected: missing {missing!r}, not known {unknown!r}. "
-            "Pass exactly the columns expected, in any order, for example X[names]; columns that "
-            "groups, y or sample_weight name are none of them."
+            "Pass exactly the columns expected, in any order, for example X[names], without those "
+            "that groups, y or sample_weight name."
         )
     return X if own == list(names) else some_columns(X, names)
 
@@ -134,7 +134,7 @@ def no_column(part, name, names):
     """Text: no column of X is called so, and which one may be meant."""
     meant = get_close_matches(str(name), list(map(str, names)), n=1, cutoff=0.0)
     example = f" For example {part}={meant[0]!r}." if meant else ""
-    return f"{part}={name!r} is no column of X; it has {names}.{example}"
+    return f"{part}={name!r} is not a column of X, which has {names}.{example}"
 
 
 def some_columns(X, names):
@@ -354,8 +354,8 @@ def _float_of(value, what):
     if isinstance(value, Complex):
         raise ValueError(f"{COMPLEX}: {what} must hold real numbers, for example values.real.")
     raise TypeError(
-        f"{what} must hold real numbers: an argument must be no string or other object, but a "
-        f"number; {_ENCODE}."
+        f"{what} must hold real numbers: an argument must be converted from a string or another "
+        f"object to a number. For example {_ENCODE}."
     )
 
 
@@ -545,7 +545,7 @@ def warn_of_unread_ids(y):
     name = getattr(y, "name", None)
     if name and names_somebody(name):
         warnings.warn(
-            f"y is named {name!r}, as an id is, and is not read as one: every row counts as a "
+            f"y is named {name!r}, as an id is, but y holds labels: every row counts as a "
             "person. Pass person ids as fit(X, groups=ids).",
             PrivacyWarning,
             stacklevel=3,

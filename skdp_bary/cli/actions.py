@@ -269,7 +269,7 @@ def _read_sketch(path):
         moments = WaveMoments(mean=found["mean"], second=found["second"], **numbers)
         return sketch._restored(moments, len(columns)), columns
     except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile):
-        raise ValueError(f"{path} is no sketch made by skdp-bary sketch, or is damaged.") from None
+        raise ValueError(f"{path} was not made by skdp-bary sketch, or is damaged.") from None
 
 
 def _compare_sketches(first, second):
@@ -366,7 +366,8 @@ class _DeclaredTable:
 
 def _synthetic_written(estimator, given):
     files = " and ".join(given.out)
-    return f"wrote {given.rows} rows to {files}, of a table of about {estimator.total_:,.0f}"
+    unit = "rows" if given.groups is None else "people"
+    return f"wrote {given.rows} rows to {files}; the table has about {estimator.total_:,.0f} {unit}"
 
 
 def _content(estimator, given, ending):

@@ -51,9 +51,10 @@ def offer(estimator, table, given, limits, said, write=None):
     say(f"a row is ({', '.join(map(shown, given.columns))}); a person is {person}")
     say(limits)
     if given.where or given.drop_missing:  # the same whatever is left, which is private
-        rules = [*given.where, *["no value is missing"] * given.drop_missing]
+        rules = [*given.where, *["no missing value"] * given.drop_missing]
         say(
-            f"rows are kept where {' and '.join(map(shown, rules))}; if none is, no message says so"
+            f"only rows with {' and '.join(map(shown, rules))} are read; whether any are left is "
+            "private"
         )
     if write is not None:
         _check_out(given)

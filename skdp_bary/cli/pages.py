@@ -47,12 +47,12 @@ PAGES = _read()
 # What messages tell to write in Python, as it is typed in a shell and written in a schema.
 
 _TYPED = {
-    r"^Column (.+) has values that are no numbers\. .*": lambda m: (
-        f"Column {m[1]} has values that are no numbers such as 1234.5. With missing: true, cells "
+    r"^Column (.+) has values that are not numbers\. .*": lambda m: (
+        f"Column {m[1]} has values that are not numbers such as 1234.5. With missing: true, cells "
         "may be empty, NA, NaN or null. Leave out other words by --where "
         f"{quote(f'{m[1][1:-1]} != unknown')}, or declare a category."
     ),
-    r"(?<=values that are no dates)\. .*": " such as 2026-12-31. Convert 31.12.2026 and "
+    r"(?<=values that are not dates)\. .*": " such as 2026-12-31. Convert 31.12.2026 and "
     "12/31/2026: sed -E 's#([0-9]{2})[.]([0-9]{2})[.]([0-9]{4})#\\\\3-\\\\2-\\\\1#g; "
     "s#([0-9]{2})/([0-9]{2})/([0-9]{4})#\\\\3-\\\\1-\\\\2#g' rows.csv > new.csv",
     r"\bCategory\((\[.*?\])\)": r"{kind: category, values: \1}",

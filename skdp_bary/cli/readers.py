@@ -461,7 +461,7 @@ def no_column(file, name, who=""):
     """Return the error that a file has no such column; a first line of numbers is not shown."""
     names, path = file.names, file.path
     if path.endswith(".xlsx") or names[0].startswith("PK\3\4"):
-        return _error(path, "is no CSV file. Save it as CSV in a spreadsheet program")
+        return _error(path, "is not a CSV file. Save it as CSV in a spreadsheet program")
     if any(map(is_number, names)):
         told = "the first line must hold the names of the columns."
         return ValueError(f"{path} has no column {name!r}{who}: {told}")
@@ -605,6 +605,6 @@ class ParquetFile:
         except (self._arrow.ArrowException, OSError):
             pass  # its text quotes the file, so it is no context of the error either
         raise ValueError(
-            f"{self.path} is no Parquet file, or is damaged. Write it anew, for example with "
+            f"{self.path} is not a Parquet file, or is damaged. Write it again, for example with "
             "frame.to_parquet, or give a CSV file."
         )

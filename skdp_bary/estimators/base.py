@@ -67,8 +67,8 @@ _NOBODY = (
     "X must have at least one row under neighbors={!r}, which makes their number public, got none."
 )
 _TWO_CLASSES = (
-    "groups must be people with rows of one class each under neighbors='replace_one', which makes "
-    "the size of each class public. Assign each person one class, or pass neighbors='replace_any'."
+    "groups must leave each person in one class under neighbors='replace_one', which makes class "
+    "sizes public. Give all rows of a person one label, or pass neighbors='replace_any'."
 )
 _SEEDED = (
     "random_state is set, so the noise is reproducible: the release is seeded, not private. Use "

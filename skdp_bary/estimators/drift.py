@@ -137,7 +137,7 @@ class PrivateDriftSketch(BasePrivateEstimator):
         noise = noise_of_last(moments, plan)[1] * moments.step / persons
         text = (
             f"A mean of waves gets noise of standard deviation about {noise:.2g}; above "
-            f"{_NOISY_MEAN:g} hardly any difference is told."
+            f"{_NOISY_MEAN:g} few differences can be detected."
         )
         return text, noise > _NOISY_MEAN
 

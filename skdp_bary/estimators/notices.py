@@ -184,7 +184,7 @@ def _budget(accountant):
     try:
         return f"left: {_left(accountant)} of {_amounts(accountant)}"
     except AttributeError:
-        return f"accountant is no BudgetAccountant, but {accountant!r}"
+        return f"accountant must be a BudgetAccountant, got {accountant!r}"
 
 
 def _left(accountant):

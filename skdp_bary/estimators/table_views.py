@@ -320,7 +320,7 @@ class TableReport:
             lines.append(f"NOT IN THE SCHEMA: {name}: {share:.1%} of the rows")
         for name, found in self.missed.items():
             lines += [
-                f"HARDLY DRAWN: {name}, {words}: {real:.1%} of the rows, {made:.1%} of drawn rows"
+                f"RARELY SAMPLED: {name}, {words}: {real:.1%} of the rows, {made:.1%} of drawn rows"
                 for words, real, made in found
             ]
         lines += [f"advice for {name}: {words}" for name, words in self.advice.items()]
@@ -421,7 +421,7 @@ def _verdict(distance, missed, strays, learned, attack):
     if strays:
         faults.append(f"many values are not in the schema in {', '.join(map(str, strays))}")
     if missed:
-        faults.append(f"frequent values are hardly drawn in {', '.join(map(str, missed))}")
+        faults.append(f"frequent values are rarely sampled in {', '.join(map(str, missed))}")
     said = [
         ", but ".join(filter(None, [f"single columns are {kept}{where}", " and ".join(faults)]))
     ]

@@ -82,9 +82,10 @@ def check_domain(bounds: Bounds, n_features: int, names: list[str] | None = None
     narrow = ~(high - low >= least)
     if narrow.any():
         j = int(narrow.argmax())
+        called = f"column {names[j]!r}" if names else f"feature {j}"
         raise ValueError(
-            f"bounds must be at least {least[j]:.3g} wide for feature {j}, so that enough floats "
-            f"lie inside, got low={low[j]}, high={high[j]}: move or scale the rows first."
+            f"bounds must be at least {least[j]:.3g} wide for {called}, so that enough floats lie "
+            f"inside, got low={low[j]}, high={high[j]}: move or scale the rows first."
         )
     return bounds
 

@@ -69,7 +69,7 @@ _LEAST_RATE = 2.0**-14  # of the noise on a cell: tables of its law have 44 entr
 _TAIL = 60.0  # scales of the noise within which sums stay, for the modulus; not for privacy
 _MANY_SHARES = 100  # of which none has a bit set with probability 2**-100
 _SEEDED = (
-    "random_state is given, so what is sent can be reproduced and protects nobody. Leave "
+    "random_state is given, so what is sent can be reproduced and is not private. Leave "
     "random_state=None for rows of people."
 )
 _METHOD = AdaptiveMethod()

@@ -544,7 +544,7 @@ def keep_batch(rows, rate, sampling, noise):
         )
     if sampling == "without_replacement" and rows.persons_move_classes:
         raise ValueError(
-            "subsample under neighbors='replace_one' needs people with rows of one class each, "
+            "subsample under neighbors='replace_one' needs each person in one class, "
             "because labels are public. Give each person one label."
         )
     rows.source.keep_persons(lambda strata: draw_batch(strata, rate, sampling, noise))

@@ -122,7 +122,7 @@ class _Range(Kind):
         if values.dtype.kind == "c":
             raise ValueError(f"{COMPLEX}: {what} must hold real numbers, for example values.real.")
         other = "missing=True after pd.to_numeric(column, errors='coerce'), or Category(['low'])"
-        return _floats(self._read_each(values, number_of, what, "are no numbers", other))
+        return _floats(self._read_each(values, number_of, what, "are not numbers", other))
 
     def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
         """Return float64 numbers clipped to the range, or raise where that is declared."""
@@ -469,7 +469,7 @@ class Date(_Range):
         """Return the column as whole units since `low`, NaN where missing."""
         if values.dtype.kind == "M":
             values = values.astype("datetime64[us]").astype(object)
-        found = self._read_each(values, moment_of, what, "are no dates", _DATES)
+        found = self._read_each(values, moment_of, what, "are not dates", _DATES)
         start, unit = moment_of(self.low), _UNITS[self.resolution]
         return _floats([v if v is None else (v - start) // unit for v in found])
 
@@ -490,7 +490,7 @@ class Text(Kind):
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as text."""
         other = "Date('2020-01-01', '2029-12-31')"
-        found = self._read_each(values, text_of, what, "are no text", other)
+        found = self._read_each(values, text_of, what, "are not text", other)
         return as_array_of_objects(["" if value is None else value for value in found])
 
 

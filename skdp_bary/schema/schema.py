@@ -529,7 +529,7 @@ def read_yaml(text: str) -> Any:
     finally:
         loader.dispose()
     raise ValueError(
-        f"The schema must be plain YAML, without tags of programs, got: {found}. "
+        f"The schema must be plain YAML without program tags such as !!python, got: {found}. "
         "Quote values with signs, such as '>50K'. Schema.template(frame) writes one to fill in."
     )
 

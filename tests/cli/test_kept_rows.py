@@ -162,7 +162,10 @@ def test_what_is_said_of_rules_is_the_same_whatever_is_left(table, capsys):
         assert main([*asked, "--drop-missing", "--out", "m.csv", "--overwrite"]) == 0
         told.add(capsys.readouterr().out.replace(rows, "RULE"))
     (lines,) = told
-    assert "where RULE and no value is missing; if none is, no message says so" in lines
+    assert (
+        "only rows with RULE and no missing value are read; whether any are left is private"
+        in lines
+    )
 
 
 def test_a_map_says_one_number_of_persons(table, capsys):

@@ -174,7 +174,7 @@ def test_the_command_that_converts_dates_is_enough(tmp_path, monkeypatch, capsys
     Path("rows.csv").write_text("age,seen,ill\n1,31.12.2026,no\n1,12/31/2026,no\n")
     assert main(["table", "rows.csv", "--schema", "s.yaml", "--out", "out.csv"]) == 2
     told = capsys.readouterr().err
-    assert "no dates such as 2026-12-31" in told
+    assert "not dates such as 2026-12-31" in told
     subprocess.run(told.strip().split("12/31/2026: ")[1], shell=True, check=True)
     assert Path("new.csv").read_text() == "age,seen,ill\n" + "1,2026-12-31,no\n" * 2
 

@@ -79,7 +79,7 @@ def test_persons_of_several_public_classes_are_refused(name, chunked, weights):
     X, y, groups = np.full((6, 1), 0.5), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 4, 5])
     accountant = BudgetAccountant(1.0, 1e-6, neighbors="replace_one")
     estimator = cls(bounds=(0, 1), classes=[0, 1], delta=1e-6, accountant=accountant)
-    with pytest.raises(ValueError, match="groups must be people"):
+    with pytest.raises(ValueError, match="groups must leave each person in one class"):
         if chunked:
             estimator.fit([(X, y, weights, groups)])
         else:

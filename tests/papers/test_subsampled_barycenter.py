@@ -67,7 +67,7 @@ def test_sizes_of_the_batch_and_weights_of_persons_in_one_class_each():
     settings = {"neighbors": "replace_one", "classes": [0, 1]}
     model = make(**settings).fit(X, np.repeat(y[:20], 3), groups=persons, sample_weight=weights)
     assert model.privacy_.sampling == "without_replacement"
-    with pytest.raises(ValueError, match="rows of one class"):
+    with pytest.raises(ValueError, match="each person in one class"):
         make(**settings).fit(X, y, groups=persons, sample_weight=weights)
 
 

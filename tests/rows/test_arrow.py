@@ -206,7 +206,7 @@ def test_types_are_judged_before_a_row_is_read(kind, n_rows):
         ("groups", [0.5], "groups='b' must hold integers or text, got the Arrow type double"),
         ("groups", [Decimal(1)], "groups='b' must hold integers or text"),
         ("sample_weight", ["a"], "sample_weight='b' must hold numbers, got the Arrow type string"),
-        ("y", None, "y='b' is no column of X; it has .'a'."),
+        ("y", None, "y='b' is not a column of X, which has .'a'."),
     ],
 )
 def test_types_of_what_stands_beside(part, values, message):

@@ -180,7 +180,7 @@ def named(X, y=None, groups=None, sample_weight=None):
 
 class TestNames:
     def test_what_is_not_there(self):
-        with pytest.raises(ValueError, match="groups='ww' is no column.*groups='w'"):
+        with pytest.raises(ValueError, match="groups='ww' is not a column.*groups='w'"):
             named(dd.from_pandas(FRAME, npartitions=1), groups="ww")
         with pytest.raises(ValueError, match="must name Parquet files"):
             named("rows")

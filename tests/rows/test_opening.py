@@ -95,7 +95,7 @@ def test_chunks_that_are_refused(message):
 
 ARRAYS = [
     (X, {"groups": "who"}, "groups='who' names a column, and X has no columns with names"),
-    (pd.DataFrame(X), {"groups": "who"}, r"groups='who' is no column of X; it has \[0, 1\]"),
+    (pd.DataFrame(X), {"groups": "who"}, r"groups='who' is not a column of X, which has \[0, 1\]"),
     (pd.DataFrame(X, columns=["w"] * 2), {"groups": "w"}, "groups='w' names several columns"),
     (np.zeros((9, 0)), {}, "at least one column"),
     (pd.DataFrame(np.zeros((9, 0))), {}, "at least one column"),

@@ -99,11 +99,11 @@ def test_a_value_is_read_as_declared_beside_any_others(kind, value, expected):
 @every(
     "kind, value, message",
     [
-        (Number(0, 9), "Mallory", "no numbers"),
+        (Number(0, 9), "Mallory", "not numbers"),
         (Number(0, 9), None, "missing"),
-        (Number(0, 9), 1j, "no numbers"),
-        (Number(0, 9), np.timedelta64(1, "s"), "no numbers"),
-        (Number(0, 9), datetime.date(2020, 1, 1), "no numbers"),
+        (Number(0, 9), 1j, "not numbers"),
+        (Number(0, 9), np.timedelta64(1, "s"), "not numbers"),
+        (Number(0, 9), datetime.date(2020, 1, 1), "not numbers"),
         (Number(0, 9, outside="refuse"), 4711, r"outside \[0, 9\]"),
         (Number(1, 9, special=(0,), outside="refuse"), 4711, r"\[1, 9\] and none of \[0\]"),
         (Boolean(), 4711, "neither yes nor no"),
@@ -111,9 +111,9 @@ def test_a_value_is_read_as_declared_beside_any_others(kind, value, expected):
         (Category(["a"]), None, "missing"),
         (Category(["4711", "02139"]), 4711, "text, as its schema lists '02139'"),
         (Category(["a", "true"]), True, "text, as its schema lists 'true'"),
-        (Date("2020-01-01", "2021-01-01"), "Mallory", "no dates"),
-        (Date("2020-01-01", "2021-01-01"), 4711, "no dates"),
-        (Text(), 1j, "no text"),
+        (Date("2020-01-01", "2021-01-01"), "Mallory", "not dates"),
+        (Date("2020-01-01", "2021-01-01"), 4711, "not dates"),
+        (Text(), 1j, "not text"),
     ],
 )
 def test_errors_name_the_column_and_no_value(kind, value, message):

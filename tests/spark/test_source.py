@@ -158,7 +158,7 @@ class TestRefusedBeforeARowIsRead:
         ("beside", "message"),
         [
             ({"y": Y}, "y must be the name of one of its columns, got ndarray"),
-            ({"groups": "nobody"}, "groups='nobody' is no column of X; it has"),
+            ({"groups": "nobody"}, "groups='nobody' is not a column of X, which has"),
             ({"groups": "weight"}, "'weight' is of type double"),
             ({}, "The column 'label' of X must hold real numbers, and its type is string"),
         ],

@@ -453,7 +453,7 @@ def test_values_that_many_have_and_that_are_hardly_drawn_are_named():
     low, high = map(float, words.split(" to "))
     assert low <= 10 and 40 <= high <= 45 and (real, drawn) == (0.06, 0.0)
     assert report.missed["job"] == [("c", 0.03, 0.0)]
-    assert f"HARDLY DRAWN: x, {words}: 6.0% of the rows, 0.0% of drawn rows" in str(report)
+    assert f"RARELY SAMPLED: x, {words}: 6.0% of the rows, 0.0% of drawn rows" in str(report)
     assert model.evaluate(fitted_to, random_state=0).missed == {}
 
 
@@ -497,7 +497,7 @@ def test_a_verdict_on_a_log_range_says_what_to_change():
         rows = pd.DataFrame({"x": amounts})
         found[log] = model.fit(rows).evaluate(rows, random_state=0)
     assert found[False].missed == found[False].advice == {}
-    assert ", but frequent values are hardly drawn in x" in found[True].verdict
+    assert ", but frequent values are rarely sampled in x" in found[True].verdict
     assert "low nearer to the smallest value, or log=False" in found[True].advice["x"]
 
 
@@ -510,7 +510,7 @@ def test_a_verdict_says_in_words_what_the_numbers_mean(fitted):
     bad = fitted.evaluate(far, random_state=0)
     assert next(iter(bad.marginals)) == "age" == next(iter(bad.histograms))
     assert list(bad.marginals.values()) == sorted(bad.marginals.values(), reverse=True)
-    assert "frequent values are hardly drawn in age" in bad.verdict and bad.missed["age"]
+    assert "frequent values are rarely sampled in age" in bad.verdict and bad.missed["age"]
 
 
 def test_numbers_are_predicted_too(fitted):

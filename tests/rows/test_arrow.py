@@ -12,7 +12,7 @@ from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.schema import Category, Number, Schema
 from tests import world
 from tests.cases import every
-from tests.rows.containers import STREAMS, Capsule, arrow, dataset, duckdb, lazy, parquet, reader
+from tests.rows.containers import Capsule, arrow, dataset, parquet, reader
 from tests.world import home, read
 
 source_for, distinct_labels = home("open_source").source_for, home("open_source").distinct_labels
@@ -38,17 +38,6 @@ def opened(X, **beside):
     return world.open_rows(X, **beside, find_classes=lambda y: classes).source
 
 
-@every("name", STREAMS)
-def test_labels_are_found_where_they_are_public(name):
-    given = STREAMS[name](TABLE)
-    assert source_for(given) is world.ArrowSource
-    if name in ("reader", "collected"):
-        with pytest.raises(ValueError, match="read once only, so classes must name"):
-            distinct_labels(open_labels(given))
-    else:
-        assert distinct_labels(open_labels(given)).tolist() == ["x", "y", "z"]
-
-
 class Made(Capsule):
     """A stream of batches that are made when they are read."""
 
@@ -58,18 +47,6 @@ class Made(Capsule):
     def __arrow_c_stream__(self, requested_schema=None):
         stream = arrow.RecordBatchReader.from_batches(self.schema, self.make())
         return stream.__arrow_c_stream__(requested_schema)
-
-
-def open_labels(X):
-    found = []
-    world.open_rows(X, "label", find_classes=lambda y: found.append(y) or np.array(["x"]))
-    return found[0]
-
-
-def test_what_is_in_memory_is_no_stream():
-    tables = TABLE, TABLE.to_batches()[0], TABLE.to_pandas(), pl.from_arrow(TABLE), np.ones((2, 2))
-    columns = TABLE["a"], pl.Series([1.0]), pd.Series([1.0]), TABLE["a"].chunk(0)
-    assert {source_for(given) for given in (*tables, *columns)} == {world.ArraySource}
 
 
 @every("cut", [1, 2, 4])
@@ -85,29 +62,6 @@ def test_batches_are_cut_anew(cut, n_rows):
 
 def table_of(values, kind):
     return arrow.table({"a": arrow.array(values, kind)})
-
-
-@every(
-    "values, kind",
-    [
-        ([1, -2, 3], "int8"),
-        ([2**64 - 1, 2**53 + 1, 0], "uint64"),
-        ([True, False, True], "bool"),
-        (np.array([0.1, 2.5, 6e4], dtype=np.float16), "halffloat"),
-        ([0.1, 1e30, -2.0], "float"),
-        ([Decimal("0.1"), Decimal("12345678901234567890.123"), Decimal("-7")], None),
-        ([Decimal("0.1"), Decimal("0.1"), Decimal("0.7")], arrow.decimal256(40, 20)),
-        ([3, 1, 3], "dictionary"),
-    ],
-)
-def test_wide_types_are_read_as_in_memory(values, kind):
-    table = table_of(values, None if kind == "dictionary" else kind)
-    if kind == "dictionary":
-        table = arrow.table({"a": table["a"].dictionary_encode()})
-    expected = table.column(0).combine_chunks().to_pylist()
-    for given in (table, Capsule(table, 2)):
-        chunks = list(world.open_rows(given).source.read(0))
-        assert np.concatenate([c.X[:, 0] for c in chunks]).tolist() == [float(v) for v in expected]
 
 
 @every("precision", [1, 9, 15, 16, 38])
@@ -235,17 +189,6 @@ def test_what_has_no_names_of_its_own_is_refused():
         PrivateMeasure(bounds=(0, 1)).fit(pytest.importorskip("duckdb").connect())
 
 
-@every("bad", [None, np.nan, np.inf])
-def test_missing_values_are_refused_as_nan_is(bad):
-    table = arrow.table({"a": arrow.array([1.0, bad], from_pandas=False)})
-    for given in (Capsule(table), table, reader(table)):
-        with pytest.raises(ValueError, match="Input X contains"):
-            list(world.open_rows(given).source.read(0))
-    whole = arrow.table({"a": [True, None]})
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        list(world.open_rows(Capsule(whole)).source.read(0))
-
-
 def test_streams_that_change_or_end_are_refused():
     class Growing(Capsule):
         def __arrow_c_stream__(self, requested_schema=None):
@@ -270,17 +213,6 @@ def test_errors_of_engines_are_not_quoted():
         list(source.read(0))
     assert "12345" not in str(caught.value)
     assert caught.value.__cause__ is None
-
-
-@every("make", [Capsule, duckdb, lazy, reader])
-def test_schemas_recode_streams(make):
-    cells = world.TableCells(Schema({"kind": Category(["p", "q"]), "x": Number(0, 1)}))
-    table = arrow.table({"x": [0.25, 0.5, 1.0], "kind": ["p", "q", "p"]})
-    parts = []
-    for given in (make(table), table.to_pandas()):
-        source = world.open_rows(given, recode=cells)
-        parts.append(np.concatenate([chunk.X for chunk in source.source.read(0)]))
-    assert parts[0].tobytes() == parts[1].tobytes()
 
 
 @every("part", ["y", "groups"])

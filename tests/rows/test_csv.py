@@ -102,23 +102,6 @@ def test_what_is_refused_quotes_no_value_and_counts_no_line(tmp_path, case, bloc
 
 
 @pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        (GOOD.decode().encode("utf-16"), "got UTF-16"),
-        (GOOD.decode().encode("utf-32"), "got UTF-32"),
-        (GOOD.decode().encode("utf-16-le"), "NUL"),
-        (b"n\xe9,x,y\n", "column names not encoded in UTF-8. Convert it: iconv"),
-        (b"", "begin with a line of column names"),
-        (b"\n" + GOOD, "begin with a line of column names"),
-        (b'id,x,"y\nann",1,2\n', "a quote"),
-    ],
-)
-def test_files_that_are_no_tables(tmp_path, content, text):
-    with pytest.raises(ValueError, match=text):
-        rows_of(content, tmp_path)
-
-
-@pytest.mark.parametrize(
     "damage", [lambda b: b[:-9], lambda b: GOOD, lambda b: b[:20] + b"\7" * 9 + b[29:]]
 )
 def test_a_damaged_archive_is_refused_in_words(tmp_path, damage):
@@ -133,16 +116,6 @@ def test_names_are_read_without_a_look_at_rows_if_there_are_any(tmp_path):
         path.write_bytes(b"id,x,y\r\n" + line)
         assert CsvFile(str(path)).names == ["id", "x", "y"]
     assert rows_of(b"id,x,y\n", tmp_path) == ([], [])
-
-
-def test_lines_are_read_alike_wherever_blocks_are_cut(tmp_path):
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(400, 2))
-    lines = [f"p{i},{x!r},{y!r}\n" for i, (x, y) in enumerate(values.tolist())]
-    content = ("id,x,y\n" + "".join(lines)).encode()
-    for block_bytes in (64, 101, 1000, 1 << 20):
-        ids, rows = rows_of(content, tmp_path, block_bytes=block_bytes)
-        assert rows == values.tolist() and ids == [f"p{i}" for i in range(400)]
 
 
 @pytest.mark.parametrize("seed", range(6))

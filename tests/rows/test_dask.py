@@ -84,15 +84,6 @@ def frame_source(frame, **options):
     )
 
 
-def test_rows_that_are_selected(one_thread):
-    """Some partitions have none."""
-    frame, kept = dd.from_pandas(LABELED, npartitions=9), X[:, 0] < 0.05
-    frame = frame[frame["u"] < 0.05]
-    memory = {"sample_weight": W[kept], "groups": Y[kept], "classes": CLASSES}
-    found = integers(frame_source(frame, groups=frame["label"]))
-    assert found == integers(open_source(X[kept], Y[kept], **memory))
-
-
 class TestDelayedChunks:
     def chunks(self, cuts):
         make = dask.delayed(lambda rows: (X[rows], Y[rows], W[rows]), pure=False)
@@ -104,27 +95,6 @@ class TestDelayedChunks:
         with pytest.raises(ValueError, match="as a list"):
             open_source(self.chunks([10])[0])
 
-    @pytest.mark.parametrize(
-        ("chunks", "message"),
-        [
-            ((X, X[:, :2]), "2 features, but X has 3"),
-            ((FRAME, LABELED[["u", "v", "w", "weight"]]), r"not known \['weight'\]"),
-            (((X, None, W), (X, None)), "Either every chunk"),
-            ((FRAME, X), "names of columns"),
-        ],
-    )
-    def test_chunks_must_agree(self, one_thread, chunks, message):
-        with pytest.raises(ValueError, match=message):
-            plain(list(map(dask.delayed, chunks)))
-
-    def test_columns_of_chunks_and_of_files_are_matched_by_name(self, one_thread):
-        parts = [dask.delayed(FRAME[:500]), dask.delayed(FRAME[500:][["w", "u", "v"]])]
-        frame = dd.from_delayed(parts, meta=FRAME[:0], verify_meta=False)
-        assert plain(parts) == plain(frame) == plain(X)
-        ids = frame.map_partitions(lambda part: part.index % 7, meta=("id", "int64"))
-        found = integers(open_source(frame, groups=ids), 1)
-        assert found == integers(open_source(X, groups=np.arange(N) % 7), 1)
-
 
 PEOPLE = rng.integers(60, size=N)
 
@@ -134,13 +104,6 @@ HIGH = [6093429853142649967, -8105150779685806165, 0, 0, -4187961790455171307]
 
 
 class TestPersons:
-    def test_processes_agree_about_who_is_who(self, client):
-        people = np.char.add("né ", PEOPLE.astype(str))
-        source = array_source(101, groups=da.from_array(people, chunks=101))
-        assert integers(source) == in_memory(groups=people)
-        frame = dd.from_pandas(LABELED.assign(who=people), npartitions=7)
-        assert integers(frame_source(frame, groups=frame["who"])) == in_memory(groups=people)
-
     def test_keys_follow_from_ids_alone(self):
         """Numbers as they are: what Python hashes strings to differs between processes."""
         for ids, places in ((["a", "né"], slice(2)), ([3, -1, 1 << 70], slice(2, 5))):
@@ -184,10 +147,6 @@ class TestNames:
             named(dd.from_pandas(FRAME, npartitions=1), groups="ww")
         with pytest.raises(ValueError, match="must name Parquet files"):
             named("rows")
-
-    def test_labels_of_a_collection_are_found_by_the_workers(self, one_thread):
-        found = distinct_labels(da.from_array(Y, chunks=50))
-        assert found.tolist() == ["a", "b"] == distinct_labels(Y).tolist()
 
 
 class TestWhatTravels:

@@ -39,25 +39,6 @@ def test_an_id_that_comes_back_is_refused_before_a_charge(ids, cut):
     assert source.count_persons() == 2 + (len(set(ids)) == 3)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "message"),
-    [
-        ([1, 2], ["a", "b"], "integers in all rows and chunks, or text in all"),
-        ([1, 2], [3, None], "got missing ones"),
-        ([1, 2], [3.0, 4.0], "integers or strings, and nothing else"),
-        (["a", 1], [1, 2], "got both"),
-        ([1, 2], None, "Either every chunk carries groups or none does"),
-        (None, [1, 2], r"groups=SortedPersons\(...\) needs person ids"),
-        ([1], [1, 2], "one value per row"),
-    ],
-)
-def test_ids_that_are_refused(first, second, message):
-    X = np.zeros((2, 1))
-    chunks = [(X, None, None, first), (X, None, None, second)]
-    with pytest.raises(ValueError, match=message):
-        list(open_source(chunks, groups=SortedPersons()).read(0))
-
-
 def test_what_declares_no_ids_is_refused():
     X = np.zeros((2, 1))
     with pytest.raises(ValueError, match="is for chunks that carry ids"):

@@ -45,10 +45,3 @@ def test_texts(plain, more, arrow, monkeypatch):
     ids = np.array(values, dtype=None if plain else object)
     ids = ids[np.random.default_rng(0).integers(len(ids), size=500)]
     assert_same_parts((number_values if plain else number_objects)(ids), ids.tolist())
-
-
-@every(
-    "ids, numbers", [(["1", "2", b"1", b"2"], [0, 1, 2, 3]), (["1", b"1", 1, "1"], [0, 1, 2, 0])]
-)
-def test_texts_beside_bytes_and_other_objects_are_told_apart(ids, numbers):
-    assert number_objects(np.array(ids, dtype=object)).tolist() == numbers

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from tests.cases import every
@@ -10,21 +9,8 @@ from tests.world import PERSON_UNITS, WEIGHT_UNITS, home, open_rows, open_source
 
 X = np.arange(12.0).reshape(6, 2)
 FRAME = pd.DataFrame(X, columns=["u", "v"])
-AB = np.array(["a", "b"])
 source_for = home("open_source").source_for
 ArraySource, ChunkSource = home("ArraySource").ArraySource, home("ChunkSource").ChunkSource
-
-
-@every(
-    "given, chunked",
-    [
-        *((given, False) for given in (X, X.tolist(), FRAME, [])),
-        *((given, True) for given in ([X, X], (X, X), [X.tolist()] * 2, [(X,), (X,)], [FRAME])),
-        *((given, True) for given in ([(X, X[:, 0])], iter([X]), (x for x in [X]), lambda: [X])),
-    ],
-)
-def test_what_counts_as_chunks(given, chunked):
-    assert source_for(given) is (ChunkSource if chunked else ArraySource)
 
 
 def test_what_one_person_is_and_how_far_a_generator_is_read():
@@ -45,24 +31,6 @@ def test_what_one_person_is_and_how_far_a_generator_is_read():
     assert taken == [0]
     with pytest.raises(ValueError, match="n_hint="):
         source.count_persons()
-
-
-def test_arrays_are_read_in_parts(monkeypatch):
-    monkeypatch.setattr(home("ArraySource"), "CHUNK_ROWS", 4)
-    source = open_source(X, list("abbaab"), classes=AB, sample_weight=np.ones(6))
-    first, second = read(source)
-    assert (len(first.X), len(second.X)) == (4, 2)
-    assert second.codes.tolist() == [0, 1]
-    assert second.masses.tolist() == [WEIGHT_UNITS] * 2
-
-
-@every("kind", [pd.DataFrame, pl.from_pandas])
-def test_chunks_of_frames_are_matched_by_name(kind):
-    parts = [kind(FRAME[:3]), kind(FRAME[3:][["v", "u"]])]
-    for chunks in (parts, iter(parts), lambda: iter(parts)):
-        source = open_source(chunks)
-        assert list(source.named.columns) == ["u", "v"]
-        assert np.concatenate([chunk.X for chunk in read(source)]).tolist() == X.tolist()
 
 
 BAD = X.copy()

@@ -64,14 +64,6 @@ def assert_same_rows(rows, path):
         np.testing.assert_array_equal(own, other)
 
 
-def test_rows_are_read_a_few_at_a_time(folder, monkeypatch):
-    monkeypatch.setattr(home("PartReader"), "_SLICE_VALUES", 90)
-    rows = opened(folder, sample_weight="weight")
-    assert max(len(chunk.X) for chunk in chunks(rows, 1)) == 30
-    assert max(len(chunk.X) for chunk in chunks(rows, 50)) == 50
-    assert_same_rows(rows, folder)
-
-
 @pytest.mark.parametrize(
     ("piece_bytes", "few", "n_parts"), [(1, 9, 12), (1 << 26, 9, 3), (1, 2, 3)]
 )
@@ -83,35 +75,12 @@ def test_files_are_cut_at_their_row_groups(folder, monkeypatch, piece_bytes, few
     assert_same_rows(rows, folder)
 
 
-def test_names_of_the_features_and_of_the_labels(folder):
-    rows = opened(folder, sample_weight="weight")
-    assert rows.names == ["u", "v", "w"]
-    assert rows.n_features == 3 and rows.source.weighted
-    assert open_rows(folder, y="label", sample_weight="weight").classes is None
-    found = DaskSource.distinct_labels(DaskSource.columns(folder, y="label", groups=None)[1]["y"])
-    assert found.tolist() == ["a", "b"]
-
-
 def test_an_index_is_no_feature(tmp_path):
     LABELED.set_index("label").to_parquet(tmp_path / "rows.parquet")
     rows = opened(tmp_path, sample_weight="weight")
     assert isinstance(DaskSource.columns(tmp_path, y="label", groups=None)[0], ParquetRows)
     assert rows.names == ["u", "v", "w"]
     assert_same_rows(rows, tmp_path)
-
-
-def test_files_whose_columns_stand_in_another_order(folder):
-    LABELED[LABELED.columns[::-1]].to_parquet(folder / "rest.parquet", index=False)
-    found, _, _ = together(chunks(opened(folder, sample_weight="weight"), 1))
-    expected = np.repeat(LABELED[["u", "v", "w"]].to_numpy(), 2, axis=0)
-    np.testing.assert_array_equal(found, expected[np.lexsort(expected.T)])
-
-
-def test_files_without_rows(folder):
-    LABELED[:0].to_parquet(folder / "none.parquet", index=False)
-    rows = opened(folder, sample_weight="weight")
-    assert rows.source.count_persons() == N
-    assert_same_rows(rows, folder)
 
 
 def test_what_dask_must_join_or_name_by_folders_it_reads_too(folder, tmp_path):

@@ -54,10 +54,3 @@ def test_pieces_of_whole_persons_tell_the_same_of_them(ids, labels, monkeypatch)
     assert len(pieces) > 50 and sum(len(X) for X, *_ in pieces) == len(ROWS)
     assert reader.n_persons(*part) == len(np.unique(PEOPLE))
     assert reader.one_class(*part) == (labels is not LABELS)
-
-
-@pytest.mark.parametrize("labels", [LABELS[:-1], np.r_[LABELS, 0]])
-def test_columns_of_another_length_are_refused(labels, monkeypatch):
-    monkeypatch.setattr(partitions, "_SLICE_VALUES", 70)
-    with pytest.raises(ValueError, match="y must have one value per row"):
-        answer(False, ROWS, labels, None, None, None)

@@ -62,13 +62,6 @@ def test_rows_without_an_id_are_refused_wherever_they_come_from(read, ids):
         read(ids, 2)
 
 
-@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
-@every("ids", [[1, "1"], np.array(["a", 2**70], dtype=object), pd.Series([True, "a"])])
-def test_integers_beside_text_are_refused_wherever_they_come_from(read, ids):
-    with pytest.raises(ValueError, match=MIXED):
-        read(ids, 2)
-
-
 def _delayed(first, second):
     ids = [dask.delayed(first), dask.delayed(second)]
     return {
@@ -195,10 +188,3 @@ def test_columns_of_integers_are_read_as_arrays_are(low, monkeypatch):
     columns += [pd.Series(ids, dtype="Int64"), pd.Series(ids, dtype="category")]
     for column in columns:
         assert encode_persons(column, 6).tolist() == expected
-
-
-@every("read", [encode_persons, plain_ids, lambda ids, n: person_keys(ids, n)[0]])
-def test_text_of_variable_length_is_text_wherever_it_comes_from(read):
-    texts = ["a", "b", "a", "longer"]
-    codes = read(np.array(texts, dtype=np.dtypes.StringDType()), 4)
-    assert same_partition(codes.tolist(), texts)

@@ -9,7 +9,7 @@ from skdp_bary import PrivateMeasure
 from skdp_bary.inspection import replay_sensitivity
 from tests import world
 from tests.cases import every
-from tests.world import home, read, record, release_of, rows, same, sketch
+from tests.world import home, record, release_of, same, sketch
 
 _changes, _rows = home("replay")._changes, home("coarser_units")
 LAST = (1 << 63) - 1
@@ -123,25 +123,6 @@ def test_a_bought_size_decides_the_units():
     assert [record.query.units for record in run.records] == [1 << 20, *[1 << 14] * 3]
 
 
-@every("units", [1 << 20, 1 << 17, 1 << 14, 1 << 11])
-def test_persons_keep_all_their_mass_in_coarser_units(units):
-    rng = np.random.default_rng(0)
-    groups = rng.integers(5, size=4000) ** 2
-    X, y = rng.random((4000, 2)), rng.integers(3, size=4000)
-    source = world.open_source(X, y, groups=groups, classes=np.arange(3))
-    (chunk,) = read(source)
-    masses = chunk.in_units(units).masses
-    assert set(np.bincount(groups, masses)) <= {0.0, float(units)}
-    relabeled = X[::-1].copy()  # other values, the same labels
-    (other,) = world.open_source(relabeled, y, groups=groups, classes=np.arange(3)).read(0)
-    for person in np.unique(groups):
-        own = groups == person
-        of_class = [np.bincount(y[own], c.in_units(units).masses[own]) for c in (chunk, other)]
-        np.testing.assert_array_equal(*of_class)
-    units = rows(X, y, groups=groups, classes=np.arange(3)).person_units
-    assert units == world.PERSON_UNITS and world.coarser_units(units, 10**7) == 1 << 14
-
-
 def test_long_chunks_are_counted_in_pieces(monkeypatch):
     """However many rows a chunk has, the float sums inside are over few enough to be exact."""
     X, groups = np.random.default_rng(0).random((100, 2)), np.arange(100) // 3
@@ -166,14 +147,3 @@ def test_one_person_with_more_weight_than_products_hold(units):
         assert (starts + masses)[persons == person].tolist() == ends
         assert starts[persons == person].tolist() == [0, *ends[:-1]]
     np.testing.assert_array_equal(masses, world.person_masses(X, None, persons, weights, units))
-
-
-@every(
-    "arguments, units",
-    [({"groups": [0, 0, 1, 1]}, 1 << 14), ({"sample_weight": [1.0] * 4}, 1 << 13), ({}, 1)],
-)
-def test_ten_million_persons_are_asked_about_in_coarser_units(arguments, units):
-    measure = PrivateMeasure(epsilon=1.0, bounds=(0, 1), n_hint=10**7, method="haar")
-    run = record(measure, np.zeros((4, 2)), **arguments)
-    assert run.error is None
-    assert {record.query.units for record in run.records} == {units}

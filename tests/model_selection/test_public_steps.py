@@ -41,8 +41,6 @@ from tests.cases import every
 from tests.world import KNOWN, RULES, Form, form_after, search_parts
 
 from .row_independence import (
-    TABLES,
-    check_independence,
     counting,
     numeric_steps,
     steps_alone,
@@ -214,35 +212,6 @@ def test_trials_find_no_row_that_moves_another():
         assert (violations, worst) == ([], 0), seed
 
 
-@every(
-    "steps, rows, builds",
-    [
-        # a fraction among whole numbers: known categories become unknown
-        (table_steps()[:1], [[5, 1, "7", 1, "x", 1], ["5.5", 0.5, "a", "3", "y", 1]], TABLES),
-        # a fraction among short integers: float64 instead of float32
-        (
-            [preprocessing.PolynomialFeatures(3)],
-            [[3, np.float32(0.1)], [1, np.float32(0.7)], [0.1, np.float32(0.2)]],
-            [lambda rows, rng: short_frame(rows)],
-        ),
-    ],
-)
-def test_the_trials_find_what_one_row_moves_without_the_form(steps, rows, builds):
-    def is_found(seed):
-        try:
-            rng, pipeline = np.random.default_rng(seed), make_pipeline(*steps)
-            return bool(check_independence(rng, pipeline, rows, builds)[0])
-        except (TypeError, ValueError):
-            return True  # one row decides whether there is an answer
-
-    assert any(map(is_found, range(20)))
-
-
-def short_frame(rows):
-    frame = pd.DataFrame(rows, columns=["a", "b"]).astype({"b": np.float32})
-    return frame.astype({"a": np.int8}) if (frame["a"] % 1 == 0).all() else frame
-
-
 class TestWhatOneRowCouldDo:
     """Every case was found to move other rows, or to be an answer about them."""
 
@@ -260,15 +229,6 @@ class TestWhatOneRowCouldDo:
         found = [f.toarray() if sparse.issparse(f) else f for f in found]
         assert (found[0] == found[1]).all()
         assert len(np.unique(found[0], axis=0)) == 2  # known
-
-    def test_values_are_named_by_no_error_of_a_schema(self):
-        schema = Schema(
-            {"job": Category(["a"], outside="refuse"), "age": Integer(0, 9, outside="refuse")}
-        )
-        for row in (["Mallory", 3], ["a", 4711], ["a", "Mallory"], [None, 3]):
-            with pytest.raises(ValueError, match="Column 'job'|Column 'age'") as caught:
-                SchemaTransformer(schema).fit_transform(pd.DataFrame([row], columns=["job", "age"]))
-            assert "Mallory" not in str(caught.value) and "4711" not in str(caught.value)
 
 
 GAPS = SchemaTransformer(Schema({"a": Number(0, 1, missing=True), "b": Category(["x"])}))
@@ -349,14 +309,6 @@ def test_a_search_takes_no_numbers_that_may_be_off_their_list():
     pipeline = make_pipeline(SchemaTransformer(Category([1, 2])), PrivateKMeans(2, bounds=(0, 9)))
     with pytest.raises(ValueError, match="missing numbers"):
         PrivateSearchCV(pipeline, {"privatekmeans__n_hint": [9]}, mean_trials=2).fit([[1.0]] * 9)
-
-
-def test_an_estimator_that_raises_on_missing_numbers_is_no_end_of_a_private_pipeline():
-    gaps = SchemaTransformer(Number(0, 1, missing=True))
-    report = check_private(make_pipeline(gaps, PrivateMeasure(bounds=(0, 1))))
-    assert report.steps[-1].verdict == "unknown" and "SimpleImputer" in report.steps[-1].advice
-    filler = SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=True)
-    check_private(make_pipeline(gaps, filler, PrivateMeasure(bounds=(0, 1))), strict=True)
 
 
 @every(
@@ -585,21 +537,6 @@ def test_a_new_parameter_is_taken_at_its_default_alone(monkeypatch, name, parame
     assert fault(NUMBERS, step) == ""
     told = f"at their defaults: {parameter}"
     assert told in fault(NUMBERS, clone(step).set_params(**changed))
-
-
-def test_a_search_takes_a_frame_of_strings_behind_its_schema():
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"job": rng.choice(["a", "b"], 500), "age": rng.integers(9, size=500)})
-    frame["note"] = "x"
-    columns = ColumnTransformer(
-        [("job", ONE_HOT, ["job"]), ("age", DomainScaler((0, 9)), ["age"])], sparse_threshold=0
-    )
-    pipeline = make_pipeline(TABLE, columns, PrivateKMeans(2, bounds=(0, 1), n_hint=500))
-    search = PrivateSearchCV(pipeline, {"privatekmeans__n_hint": [500]}, mean_trials=2).fit(frame)
-    assert search.best_estimator_.predict(frame).shape == (500,)
-    odd = pd.concat([frame, pd.DataFrame({"job": [0.5], "age": ["7"], "note": [None]})])
-    with pytest.raises(ValueError, match="Column 'note' has missing values"):
-        search.fit(odd)
 
 
 NOT_OF_NUMBERS = {

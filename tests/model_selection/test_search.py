@@ -20,9 +20,7 @@ from skdp_bary import (
     PrivateDomainAdapter,
     PrivateEMDHeatmap,
     PrivateGenerator,
-    PrivateKMeans,
     PrivateMeasure,
-    PrivateStandardScaler,
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.exceptions import BudgetError, PrivacyWarning, RelationError
@@ -253,14 +251,6 @@ def test_a_pipeline_is_searched_behind_its_public_steps():
     assert set(vars(estimator[0])) == {"bounds", "target", "clip"}  # the search fits clones
 
 
-def test_public_steps_take_whole_arrays_only():
-    estimator, grid = pipeline()
-    search = PrivateSearchCV(estimator, grid, accountant=BudgetAccountant(1.0))
-    with pytest.raises(ValueError, match="one array or dataframe"):
-        search.fit([corners(100), corners(100)])
-    assert search.accountant.entries == ()
-
-
 @every("estimator, grid, delta, better", [
     (PrivateMeasure(bounds=(0, 1), n_hint=4000), {"depth": [1, 5]}, 0.0, {"depth": 5}),
     (PrivateEMDHeatmap(bounds=(0, 1), n_hint=4000, resolution=16), {"epsilon": [1e-3, 0.9]}, 0.0,
@@ -281,22 +271,6 @@ def test_distributions_are_scored_by_a_distance_to_a_noisy_measure(estimator, gr
     assert search.best_params_ == better
     assert search.best_score_ < 0 and search.best_score_stderr_ is None
     assert [entry.epsilon for entry in budget.entries] == [8.0]
-
-
-def test_private_steps_go_before_a_search_and_not_into_it():
-    X, budget = corners(60), BudgetAccountant(19.0)
-    scaler = PrivateStandardScaler(10.0, bounds=(0, 1), clip=3, accountant=budget)
-    kmeans = PrivateKMeans(2, bounds=(-3, 3), n_hint=60)
-    inside = make_pipeline(scaler, kmeans)
-    search = PrivateSearchCV(inside, {"privatekmeans__n_init": [1, 2]}, accountant=budget)
-    with pytest.raises(
-        ValueError, match=r"no private step before its last one.*Search in the last"
-    ):
-        search.fit(X)
-    assert budget.entries == ()
-    search = PrivateSearchCV(kmeans, {"n_init": [1, 2]}, epsilon=5.0, accountant=budget)
-    make_pipeline(scaler, search).fit(X)
-    assert [entry.epsilon for entry in budget.entries] == [10.0, 5.0]
 
 
 @pytest.mark.parametrize(("delta", "relation"), [(0.0, "replace_any"), (1e-6, "add_remove")])

@@ -8,7 +8,6 @@ from skdp_bary.geometry import Ball
 from skdp_bary.papers import CoresetBarycenter
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from tests.cases import every
-from tests.world import record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -17,10 +16,6 @@ def mixture(n=6000, d=6, seed=0):
     rng = np.random.default_rng(seed)
     centers = 0.2 + 0.6 * rng.random((4, d))
     return centers[rng.integers(4, size=n)] + 0.04 * rng.standard_normal((n, d))
-
-
-def two_classes(n, seed=0):
-    return np.random.default_rng(seed).random((n, 2)), np.arange(n) % 2
 
 
 def make(cls=CoresetBarycenter, **settings):
@@ -47,33 +42,6 @@ def test_in_six_dimensions_it_is_far_better_than_the_coreset(settings):
     best = free_support_barycenter([DiscreteMeasure(X)], 4, n_init=5, random_state=0).cost
     assert cost_of(make(**settings).fit(X), X) < 1.1 * best
     assert cost_of(make(PrivateWassersteinBarycenter, method="coreset").fit(X), X) > 1.5 * best
-
-
-def test_public_atoms_replace_the_trees():
-    X = mixture()
-    init = np.random.default_rng(1).random((4, 6))
-    model = make(init=init, epsilon=10.0).fit(X)
-    assert [step.name for step in model.privacy_.steps] == [f"round_{r}" for r in range(1, 5)]
-    best = free_support_barycenter([DiscreteMeasure(X)], 4, n_init=5, random_state=0).cost
-    assert cost_of(model, X) < 1.3 * best
-
-
-def test_classes_are_added_up_before_the_noise_of_the_last_round():
-    X, y = two_classes(600)
-    run = record_fit(make(classes=[0, 1], n_hint=600, class_weights=[3, 1]), {"X": X, "y": y})
-    shapes = [record.exact[1].shape for record in run.records[1:]]
-    assert shapes == [(2, 4, 2)] * 3 + [(1, 4, 2)]
-    factors = run.records[-1].query.query.factors
-    assert factors[0, 0] > 1.5 * factors[1, 0]  # class weights over released sizes
-
-
-def test_atoms_stay_in_the_domain_and_their_dimension_may_follow():
-    bounds = Ball([0.5] * 6, 0.4)
-    model = make(bounds=bounds).fit(mixture())
-    assert bounds.contains(model.private_measures_[0].support).all()
-    X = mixture(n=500)
-    model = make(method="projected", distortion=0.9, n_rounds=1, n_hint=500).fit(X)
-    assert model.support_.shape == (4, 6)
 
 
 @every(

@@ -26,10 +26,6 @@ def ask(p=2, radii=(0.2, 0.5), n_picks=3, **settings):
     return world.CoverQuery(frame_of(p), np.ones(p), radii, n_picks, **settings)
 
 
-def rows_of(n=200, p=2, seed=0):
-    return np.random.default_rng(seed).uniform(-1.1, 1.1, (n, p))
-
-
 def run(query, X, *, rate=0.3, recorded=None, masses=None, seed=0):
     """Return the picks and what each of them chose from."""
     offers = []
@@ -96,22 +92,6 @@ def test_first_picks_follow_the_exponential_mechanism(dense, monkeypatch):
     assert 0 in covered and chisquare(seen, 3000 * law).pvalue > 1e-3
     off = np.exp(1.3 * rate * covered) / np.exp(1.3 * rate * covered).sum()
     assert chisquare(seen, 3000 * off).pvalue < 1e-6
-
-
-def test_a_pick_takes_one_choice_and_one_uniform_integer(monkeypatch):
-    calls = []
-    for name in ("choose", "uniform_integer"):
-        original = getattr(world.NoiseSource, name)
-
-        def watched(self, *args, _name=name, _original=original):
-            calls.append(_name)
-            return _original(self, *args)
-
-        monkeypatch.setattr(world.NoiseSource, name, watched)
-    for X in (rows_of(50), np.zeros((50, 2)), np.zeros((0, 2))):
-        calls.clear()
-        run(ask(), X)
-        assert calls == ["choose", "uniform_integer"] * 6
 
 
 # Public choices

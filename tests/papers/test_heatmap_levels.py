@@ -100,20 +100,6 @@ def test_objective_equals_highs_on_300_instances():
         assert abs(found - best) <= 1e-12 * best
 
 
-def test_both_engines_give_the_same_masses():
-    rng = np.random.default_rng(7)
-    for i in range(300):
-        tree = random_tree(rng, max_depth=6)
-        values = random_values(rng, tree, integers=i % 3 == 0)
-        chosen = zip(values, tree.chosen, strict=True)
-        targets = [np.maximum(v[mask], 0.0) for v, mask in chosen]
-        blocks = _levels._minimize_by_histograms(tree, targets)
-        lists = _levels._minimize_by_segments(tree, targets)
-        scale = max(np.abs(v).max(initial=0) for v in values)
-        for a, b in zip(blocks, lists, strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-12 * scale)
-
-
 @pytest.fixture(params=["histograms", "segments"])
 def engine(request, monkeypatch):
     limit = {"histograms": 2**40, "segments": -1}[request.param]

@@ -8,7 +8,7 @@ from skdp_bary import BudgetAccountant
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.papers import MaxCoverKMeans
 from tests.cases import every
-from tests.world import RATE_OF_MU, RaceChoice, RoundedGaussian, home, race_delta
+from tests.world import RaceChoice, home
 
 _replay_checks = home("check_sensitivity_of_rows")
 
@@ -42,19 +42,6 @@ def test_separated_clusters_are_found(n_features, neighbors):
 # Budget
 
 
-@every("n_features", [1, 3, 4, 30])
-@every("relation", ["add_remove", "replace_one", "replace_any"])
-def test_the_plan_pays_for_one_race_beside_gaussian_steps(n_features, relation):
-    plan = cover(neighbors=relation).privacy_plan(n_features)
-    kinds = {step.name: step.mechanism for step in plan.steps}
-    races = [name for name, mechanism in kinds.items() if isinstance(mechanism, RaceChoice)]
-    assert races == ["cover"]
-    assert all(isinstance(m, RoundedGaussian) for name, m in kinds.items() if name != "cover")
-    assert kinds["cover"].rate == pytest.approx(RATE_OF_MU * plan.mu, rel=1e-9)
-    spent = race_delta(kinds["cover"].rate, plan.epsilon, relation, plan.mu)
-    assert 0.999 * plan.delta < spent <= plan.delta
-
-
 def test_no_cover_without_delta():
     with pytest.raises(ValueError, match="delta must be above 0"):
         cover(delta=0.0).privacy_plan(2)
@@ -79,14 +66,6 @@ def test_rows_without_a_proof_are_refused_before_the_charge(
     with pytest.raises(ValueError, match=message):
         estimator.fit(blobs(100, n_features), **arguments)
     assert not accountant.entries
-
-
-@every("n_features", [2, 6])
-def test_weighted_rows_count_by_their_weight(n_features):
-    X = blobs(n_features=n_features)
-    weights = np.full(len(X), 0.5)
-    kmeans = cover(epsilon=20.0, n_hint=len(X)).fit(X, sample_weight=weights)
-    np.testing.assert_allclose(kmeans.cluster_weights_.sum(), len(X) / 2, rtol=0.05)
 
 
 # Replay

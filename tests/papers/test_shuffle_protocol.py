@@ -148,21 +148,6 @@ def test_messages_out_of_range_are_refused_before_memory_is_asked_for(spoil, wor
         ShuffleAnalyzer(PLAN).fit(spoil(messages))
 
 
-def test_a_heatmap_from_messages():
-    plan = ShufflePlan((0, 1), 8.0, 1e-5, n_guaranteed=40, n_max=60, levels=(1, 3), units=64)
-    batches = send(list(places(60)), plan)
-    analyzer = ShuffleAnalyzer(plan).fit(np.concatenate(batches))
-    assert analyzer.heatmap_.sum() == pytest.approx(1.0)
-    row, column = np.unravel_index(analyzer.heatmap_.argmax(), analyzer.heatmap_.shape)
-    assert abs((row + 0.5) / 8 - 0.3) < 0.2 and abs((column + 0.5) / 8 - 0.3) < 0.2
-    assert analyzer.sample(5, random_state=0).shape == (5, 2)
-    assert analyzer.score_samples(places(4)).shape == (4,)
-    persons, std = analyzer.count_persons(return_std=True)
-    variance = 60 / 40 * 2 / (8 / 2) ** 2  # of a cell: 60 add noise, and 40 are enough
-    assert std == pytest.approx((variance / (1 / 4 + 1 / 64)) ** 0.5)
-    assert abs(persons - 60) < 6 * std and analyzer.total_ == analyzer.cells_.mass.sum()
-
-
 def test_messages_are_the_fewest_that_delta_allows_and_counted_anew():
     """Who sends a plan says what it promises, and not how few messages keep it."""
     weak = ShufflePlan((0, 1), 1.0, 1e-6, n_guaranteed=30, n_max=60, levels=(1,))

@@ -9,15 +9,7 @@ from skdp_bary.exceptions import RelationError
 from skdp_bary.geometry import Ball
 from skdp_bary.papers import NoisyRowsSlicedWasserstein, calibrate_sigma
 from tests.cases import every
-from tests.world import (
-    ProjectedRows,
-    RoundedGaussian,
-    SliceLattice,
-    answer,
-    haar_frame,
-    random_order,
-    tight_frame,
-)
+from tests.world import ProjectedRows, SliceLattice, answer, haar_frame, random_order, tight_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 SHAPES = [(1, None), (3, 8), (6, 2), (4, 4)]
@@ -117,15 +109,6 @@ def test_smoothed_distances_compare_smoothed_laws():
     assert fitted.smoothed_distance(rows(50, d)) == fitted.smoothed_distance(rows(50, d))
 
 
-def test_distances_without_noise_are_not_claimed():
-    fitted = sliced(2, 6).fit(rows(30, 2))
-    for method in (fitted.cost, fitted.distance, fitted.score):
-        with pytest.raises(ValueError, match="only smoothed distances"):
-            method(rows(30, 2))
-    with pytest.raises(ValueError, match="method='sketch'|'sketch' releases"):
-        fitted.gradient(rows(30, 2))
-
-
 # The question
 
 
@@ -165,20 +148,6 @@ def test_a_replaced_row_moves_its_own_numbers_by_at_most_what_is_stated(frame, d
         assert (moved**2).sum() <= stated.l2_squared[0][0]
         worst = max(worst, (moved**2).sum() / stated.l2_squared[0][0])
     assert worst > 0.99
-
-
-def test_classes_are_blocks_and_one_of_them_changes():
-    query = make_query(tight_frame, 2, 5, n_classes=3)
-    X = np.random.default_rng(0).standard_normal((7, 2))
-    codes = np.array([2, 0, 2, 2, 0, 1, 2])
-    blocks = answer(query, X, codes)
-    assert [block.shape for block in blocks] == [(2, 5), (1, 5), (4, 5)]
-    single = make_query(tight_frame, 2, 5)
-    np.testing.assert_array_equal(blocks[2], answer(single, X[codes == 2])[0])
-    stated = query.sensitivity("replace_one")
-    alone = single.sensitivity("replace_one")
-    scales = RoundedGaussian(0.7).scales(stated)
-    assert scales == RoundedGaussian(0.7).scales(alone) * 3
 
 
 @every("relation", ["add_remove", "replace_any"])

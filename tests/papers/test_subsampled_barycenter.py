@@ -21,19 +21,6 @@ def data(n=60, seed=0):
     return rng.random((n, 2)), rng.integers(2, size=n)
 
 
-@every("delta", [0.0, 1e-5])
-@every("method", ["coreset", "clusters"])
-def test_what_is_charged_is_the_amplified_cost(method, delta):
-    X, _ = data()
-    accountant = BudgetAccountant(1.0, delta)
-    model = make(method=method, delta=delta, accountant=accountant).fit(X)
-    (entry,) = accountant.entries
-    assert (entry.epsilon, entry.delta) == (1.0, delta)
-    assert (model.privacy_.rate, model.privacy_.sampling) == (0.4, "poisson")
-    full = make(method=method, delta=delta, subsample=None).privacy_plan(2)
-    assert model.privacy_.mu > 1.5 * full.mu or model.privacy_.pure_epsilon > full.pure_epsilon
-
-
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 @remembered_solutions()

@@ -6,20 +6,6 @@ import pytest
 from tests.world import CellSpreads, answer
 
 
-def test_rows_on_a_border_go_to_the_same_cell_alone_and_beside_others():
-    rng = np.random.default_rng(4)
-    atoms = rng.standard_normal((2, 3)) * 1e3
-    query = CellSpreads(atoms, np.zeros((1, 2)), atoms[None], 1.0)
-    across = atoms[1] - atoms[0]
-    X = rng.standard_normal((400, 3))
-    X += atoms.mean(axis=0) - (X @ across / (across @ across))[:, None] * across
-    codes = np.zeros(400, dtype=np.int64)
-    together = query.cells_of(X, codes)
-    alone = [query.cells_of(X[i : i + 1], codes[:1])[0] for i in range(400)]
-    moved = query.cells_of(np.asfortranarray(X[::-1]), codes)[::-1]
-    assert together.tolist() == alone == moved.tolist()
-
-
 def test_sums_and_squares_are_those_of_the_residuals():
     atoms = np.array([[-2.0, 0.0], [2.0, 0.0]])
     X = np.repeat(atoms, 500, axis=0) + np.random.default_rng(3).uniform(-0.2, 0.4, (1000, 2))

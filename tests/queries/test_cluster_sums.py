@@ -88,18 +88,3 @@ def test_noise_of_sums_can_be_drawn_whatever_the_radii(mechanism, units):
         widest = max(mechanism(amount).scales(query.sensitivity("replace_one"), query.weights()))
         assert 16 * widest < world.MAX_SCALE
     assert query.reach == replace(query, least=np.inf).reach
-
-
-@every("units", [1, world.PERSON_UNITS >> 9])
-def test_sums_of_few_digits_are_means_of_clipped_rows(units):
-    X = np.random.default_rng(2).uniform(-3, 3, (500, 3))
-    frame = Frame(FRAME.domain, FRAME.center, world.digits_of(units).rows)
-    fine = ClippedMeans(frame, CENTERS, np.array([0.5, 1.0, 0.7]), (0.3, 1.0), False, units)
-    masses = None if units == 1 else np.full(len(X), units)
-    reads = [
-        query.read(released(query, world.Exact(), X, None, masses))
-        for query in (fine, replace(fine, least=1e-12))
-    ]
-    means = [read.sums / read.mass[:, None] for read in reads]
-    assert not np.array_equal(*means)
-    np.testing.assert_allclose(*means, atol=0.02)

@@ -56,19 +56,6 @@ def test_every_class_has_runs_and_every_row_one_nested_cell_exactly():
     )
 
 
-@every("d", [1, 2, 3])
-def test_runs_are_cells(d):
-    tree = CellTree(Box([0.0] * d, [1.0] * d), 5)
-    X = np.random.default_rng(d).random((200, d))
-    edges, paths = np.array([0, 4, 20, 24, 28, 32]), np.array([0, 5, 6, 7])  # paths of level 3
-    query = world.DisjointCounts(world.RunDivision(tree, ((edges,),)))
-    (block,) = answer(query, X)
-    assert sum(answer(query, row)[0] for row in X).tolist() == block.tolist()  # without a table
-    counts = np.bincount(tree.ancestor(tree.leaf_index(X), 3), minlength=8)
-    assert block[[0, 2, 3, 4]].tolist() == counts[tree.index_of_paths(paths, 3)].tolist()
-    assert block.sum() == 200
-
-
 @every("edges", [[0, 8], [1, 16], [0, 8, 8, 16], [0, 8, 4, 16], None])
 def test_edges_that_are_no_partition_are_refused(edges):
     ways = [(edges, HALVES)] if edges else [(HALVES, HALVES), (HALVES,)]

@@ -64,17 +64,3 @@ def test_nothing_stays_where_integer_rows_do_not_or_are_short(kept, width, stopp
     else:
         answer(query, X, memo)
     assert [key for key in memo if not isinstance(key, Frame)] == []
-
-
-@every("offset", [0.0, 0.3])
-def test_the_only_center_is_the_nearest_of_two_where_the_other_is_far(offset):
-    frame, _, X = question(kept=False)
-    rows = frame.integer_rows(X)
-    one, far = np.full((1, WIDTH), offset), np.full((1, WIDTH), 40.0)
-    label, square = ask(TotalSpread, frame, one, 1).nearest(rows)
-    label_of_two, square_of_two = ask(TotalSpread, frame, np.r_[one, far], 1).nearest(rows)
-    away = rows - frame.in_units(one)
-    assert np.array_equal(square, (away**2).sum(axis=1))
-    near = label_of_two == 0
-    assert near.mean() > 0.9 and np.array_equal(square[near], square_of_two[near])
-    assert not label.any()

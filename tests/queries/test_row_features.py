@@ -8,7 +8,7 @@ import pytest
 from skdp_bary.base import Moments
 from skdp_bary.geometry import Box
 from tests.cases import every
-from tests.world import FeaturesOf, RowFeatures, answer, chunk, row_draws, same, sketch
+from tests.world import FeaturesOf, RowFeatures, answer, row_draws, same
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 
@@ -130,17 +130,3 @@ def test_maps_that_lose_rows_are_refused(name):
     with pytest.raises(ValueError, match=f"{parameter} must return one row for every row"):
         maps.public(X, view=1)
     assert not maps.integers(X, view=1).any()
-
-
-def test_features_are_computed_once_for_rows_that_are_read_again():
-    calls = []
-
-    def counted(rows):
-        calls.append(len(rows))
-        return rows
-
-    query = FeaturesOf(features(extract=counted), np.eye(3), Moments(np.zeros((1, 3)), 5.0))
-    rows = chunk(X)
-    for _ in range(3):
-        sketch(query).update(rows)
-    assert calls == [1] * len(X)

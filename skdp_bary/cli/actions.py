@@ -34,28 +34,18 @@ from .offer import (
     amounts,
     arrays,
     at_most,
-    check_rows,
     check_target,
     drawn,
     heatmap,
     left_of,
     offer,
-    open_budget,
     points,
     synthetic,
     text_table,
 )
 from .pages import cell, say
-from .readers import CellError, keep_rows, missing_words, require_columns
-from .tables import (
-    Table,
-    checked,
-    numbered,
-    open_file,
-    read_bounds,
-    refuse_doubles,
-    refuse_values_as_names,
-)
+from .readers import CellError, is_number, keep_rows, missing_words, require_columns
+from .tables import Table, checked, numbered, open_file, read_bounds, refuse_doubles
 
 # What the commands do that release something about a table.
 
@@ -71,13 +61,7 @@ def run_release(given):
             f"--bounds must be given for {given.release}, as in --bounds lon=139:140 lat=35:36."
         )
     given.columns = table.columns
-    estimator = build(given).set_params(
-        epsilon=given.epsilon,
-        delta=given.delta,
-        bounds=bounds,
-        n_hint=given.n_hint,
-        accountant=open_budget(given),
-    )
+    estimator = build(given).set_params(bounds=bounds)
     return offer(estimator, table, given, f"bounds: {in_words(bounds, table.columns)}", *form)
 
 
@@ -108,11 +92,6 @@ def _distance_of(estimator, given):
         f"sliced Wasserstein distance of order 2, {how}\n"
         f"distance={distance:.6g}, standard error={error:.2g}"
     )
-
-
-def _generate(given):
-    check_rows(given.rows, given.columns)
-    return PrivateGenerator(classes=given.classes)
 
 
 def _distance(given):
@@ -162,7 +141,7 @@ _RELEASES = {  # estimator, words, content of a file
         heatmap,
     ),
     "kmeans": (lambda given: PrivateKMeans(given.clusters), _written, points),
-    "generate": (_generate, _written, synthetic),
+    "generate": (lambda given: PrivateGenerator(classes=given.classes), _written, synthetic),
     "sketch": (lambda given: PrivateDriftSketch(), _written, _moments),
     "distance": (_distance, _distance_of),
 }
@@ -190,14 +169,6 @@ def run_compare(given):
     if all(sketches):
         say(f"{_in_numbers(_compare_sketches(*paths))}; nothing was charged")
         return
-    n_min = given.n_min
-    if n_min is not None:
-        if len(n_min) > 2:
-            raise ValueError(
-                f"--n-min must be one number, or one a table, got {len(n_min)}. For example "
-                "--n-min 500 800."
-            )
-        n_min = n_min[0] if len(n_min) == 1 else tuple(n_min)
     tables, columns = [], given.columns
     for path in paths:
         kept = {"rules": given.where, "drop_missing": given.drop_missing}
@@ -205,15 +176,8 @@ def run_compare(given):
         columns = tables[0].columns
     bounds = read_bounds(given.bounds, columns, named=given.columns is not None)
     given.columns = columns
-    estimator = PrivateTwoSampleTest(
-        _COHORTS,
-        n_min=n_min,
-        epsilon=given.epsilon,
-        delta=given.delta,
-        bounds=bounds,
-        n_hint=given.n_hint,
-        accountant=open_budget(given),
-    )
+    n_min = given.n_min[0] if given.n_min and len(given.n_min) == 1 else given.n_min
+    estimator = PrivateTwoSampleTest(_COHORTS, n_min=n_min, bounds=bounds)
     limits = f"bounds: {in_words(bounds, columns)}"
     return offer(
         estimator, _Cohorts(tables), given, limits, lambda fitted, _: _in_numbers(fitted.result_)
@@ -293,15 +257,14 @@ def run_synthetic(given):
             f"{given.schema} must name the columns. For a schema with names to fill in: skdp-bary "
             f"schema {given.table} --out {given.schema}"
         )
-    check_rows(given.rows, schema.names)
     if given.keep_columns:
         schema = _only(schema, given)
     given.columns = names = list(schema.names)
     file = open_file(given.table)
     refuse_doubles(f"the first line of {given.table}", file.names)
-    require_columns(file, names, f"{given.schema} declares")
+    require_columns(file, names, f", which {given.schema} declares")
     groups = [given.groups] if given.groups is not None else []
-    require_columns(file, groups, "--groups names")
+    require_columns(file, groups, ", which --groups names")
     if given.groups in names:
         raise ValueError(
             f"--groups {given.groups} is a column of {given.schema} as well: leave ids out of the "
@@ -311,14 +274,7 @@ def run_synthetic(given):
     words = {name: missing_words(getattr(kind, "values", ())) for name, kind in kinds}
     filled = words | dict.fromkeys(groups, missing_words()) if given.drop_missing else {}
     keep_rows(file, given.where, filled)
-    estimator = PrivateTable(
-        schema,
-        given.label,
-        epsilon=given.epsilon,
-        delta=given.delta,
-        n_hint=given.n_hint,
-        accountant=open_budget(given),
-    )
+    estimator = PrivateTable(schema, given.label)
     table = _DeclaredTable(file, words, groups)
     return offer(estimator, table, given, schema.describe(), _synthetic_written, _content)
 
@@ -414,8 +370,9 @@ def _text(value, exact):
 def run_schema(given):
     """Write the skeleton of a schema."""
     file = open_file(given.table)
-    refuse_values_as_names(file.names, given.table)
-    require_columns(file, given.keep_columns or (), "--keep-columns names")
+    if any(map(is_number, file.names)):  # they look like somebody's row
+        raise ValueError(f"The first line of {given.table} must hold the names of the columns.")
+    require_columns(file, given.keep_columns or (), ", which --keep-columns names")
     kept = given.keep_columns or file.names
     text = template_of([name for name in file.names if name in kept])
     if given.out is None:

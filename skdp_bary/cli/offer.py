@@ -30,7 +30,7 @@ def offer(estimator, table, given, limits, said, write=None):
     Parameters
     ----------
     estimator : estimator
-        Its accountant is the budget.
+        Gets the budget, and what every release may be asked for.
     table : object
         With ``chunks()`` of rows, and ``whole()``: rows, labels and person IDs.
     given : Namespace
@@ -43,8 +43,9 @@ def offer(estimator, table, given, limits, said, write=None):
         Returns the content of a file, of estimator, options and the ending of a name; None where
         nothing is written.
     """
-    estimator.set_params(verbose=int(sys.stderr.isatty()))
-    accountant, n_features = estimator.accountant, len(given.columns)
+    accountant, n_features = _open_budget(given), len(given.columns)
+    common = {name: getattr(given, name) for name in ("epsilon", "delta", "n_hint")}
+    estimator.set_params(accountant=accountant, verbose=int(sys.stderr.isatty()), **common)
     person = (
         "a row" if given.groups is None else f"all rows with one value of {shown(given.groups)}"
     )
@@ -82,7 +83,13 @@ def offer(estimator, table, given, limits, said, write=None):
 
 
 def _check_out(given):
-    """Raise unless the release can have the forms and the names that are asked for."""
+    """Raise unless the release can have the size, the forms and the names that are asked for."""
+    most = _MOST_CELLS // len(given.columns)
+    if not 1 <= getattr(given, "rows", 1) <= most:
+        raise ValueError(
+            f"--rows must be in [1, {most}] for {len(given.columns)} columns, got {given.rows}: "
+            "all rows are held in memory while they are written."
+        )
     if given.out is None:
         if given.dry_run:
             return
@@ -144,7 +151,7 @@ def left_of(limit):
     return f"left of this {limit.partition('/')[2]}" if limit else "left of the budget"
 
 
-def open_budget(given):
+def _open_budget(given):
     """Return the budget that a release is charged to: that of --ledger, or one of its own."""
     if given.ledger is None:
         relation = given.neighbors or ADD_REMOVE
@@ -355,16 +362,6 @@ def _write_all(file, content):
 
 _MOST_CELLS = 1 << 25  # some gigabytes as text
 _PICTURE = "skdp-bary --out picture.png"
-
-
-def check_rows(rows, columns):
-    """Raise unless so many rows can be held while they are written."""
-    most = _MOST_CELLS // len(columns)
-    if not 1 <= rows <= most:
-        raise ValueError(
-            f"--rows must be in [1, {most}] for {len(columns)} columns, got {rows}: all rows are "
-            "held in memory while they are written."
-        )
 
 
 def points(estimator, given, ending):

@@ -443,34 +443,32 @@ def _meets(sign, value, text):
 def keep_rows(file, rules, filled):
     """Let a file yield only the rows that meet the rules and have values in some columns."""
     kept = RowFilter(rules, filled)
-    require_columns(file, kept.columns, "--where names")
+    require_columns(file, kept.columns, ", which --where names")
     file.kept = kept if kept.columns else None
-
-
-def require_columns(file, names, who):
-    """Raise where a file has no column that someone names."""
-    for name in names:
-        if name not in file.names:
-            raise no_column(file, name, f", which {who}")
 
 
 _SEPARATORS = {";": "tr ',;' '.,' < {}", "\t": r"tr '\t' ',' < {}", "|": "tr '|' ',' < {}"}
 
 
-def no_column(file, name, who=""):
-    """Return the error that a file has no such column; a first line of numbers is not shown."""
+def require_columns(file, wanted, who=""):
+    """Raise where a file has no column that someone names; a first line of numbers is not shown."""
     names, path = file.names, file.path
+    name = next((name for name in wanted if name not in names), None)
+    if name is None:
+        return
     if path.endswith(".xlsx") or names[0].startswith("PK\3\4"):
-        return _error(path, "is not a CSV file. Save it as CSV in a spreadsheet program")
+        raise _error(path, "is not a CSV file. Save it as CSV in a spreadsheet program")
     if any(map(is_number, names)):
         told = "the first line must hold the names of the columns."
-        return ValueError(f"{path} has no column {name!r}{who}: {told}")
+        raise ValueError(f"{path} has no column {name!r}{who}: {told}")
     for sign, command in _SEPARATORS.items():
         if len(names) == 1 and sign in names[0]:
-            return _convert(path, f"must have commas between cells, got {sign!r}", command)
+            raise _convert(path, f"must have commas between cells, got {sign!r}", command)
     near = next((other for other in names if other.strip().lower() == name.strip().lower()), None)
     meant = f" It is called {near!r} there." if near else ""
-    return ValueError(f"{path} has no column {name!r}{who}; it has {names}.{meant}")
+    if "," in name:
+        meant = " Put blanks between names, no commas."
+    raise ValueError(f"{path} has no column {name!r}{who}; it has {names}.{meant}")
 
 
 def is_number(name):

@@ -9,7 +9,15 @@ from ..exceptions import import_optional
 from ..geometry.bounds import check_domain
 from ..values import names_somebody, unquoted
 from .pages import number
-from .readers import Batch, CsvFile, ParquetFile, is_number, keep_rows, missing_words, no_column
+from .readers import (
+    Batch,
+    CsvFile,
+    ParquetFile,
+    is_number,
+    keep_rows,
+    missing_words,
+    require_columns,
+)
 
 # Tables on disk, read in batches.
 
@@ -43,9 +51,7 @@ class Table:
                 f"{path} has no column left to make a row of. Name some, as in --columns lon lat."
             )
         refuse_doubles("--columns, --label and --groups together", [*self.columns, *self._texts])
-        for name in (*self.columns, *self._texts):
-            if name not in present:
-                raise no_column(self._file, name)
+        require_columns(self._file, [*self.columns, *self._texts])
         if columns is None:  # all columns are features, unless a name says that one is none
             for name in self.columns:
                 if names_somebody(name):
@@ -138,12 +144,6 @@ def refuse_doubles(where, names):
             f"The column {doubled!r} is named twice in {where}. Rename one of the two, or leave "
             "one out."
         )
-
-
-def refuse_values_as_names(names, path):
-    """Refuse a first line that looks like someone's row."""
-    if any(map(is_number, names)):
-        raise ValueError(f"The first line of {path} must hold the names of the columns.")
 
 
 def _labels(texts):

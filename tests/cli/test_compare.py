@@ -96,7 +96,11 @@ def test_sketches_that_do_not_suit_each_other_are_refused(capsys):
         options = ["--columns", *columns, "--bounds", "0", str(bounds), "--out", f"{name}.npz"]
         assert main(["sketch", "far.csv", *options]) == 0
     np.savez("other.npz", x=1)
-    for other, text in (("b", "the same bounds"), ("c", "has the columns"), ("other", "no sketch")):
+    for other, text in (
+        ("b", "the same bounds"),
+        ("c", "has the columns"),
+        ("other", "not made by"),
+    ):
         assert main(["compare", "a.npz", f"{other}.npz"]) == 2
         assert text in capsys.readouterr().err
     assert main(["sketch", "far.csv", "--columns", "x", "--out", "d.npz"]) == 2

@@ -33,8 +33,8 @@ _NO_DATES = (
     "(dates - pandas.Timestamp('2020-01-01')).dt.days"
 )
 _ENCODE = (
-    "read numbers by pd.to_numeric(column, errors='coerce') and dropna(), dates and categories by "
-    "SchemaTransformer(schema), or leave it out"
+    "convert numbers by pd.to_numeric(column, errors='coerce') and dropna(), dates by "
+    "SchemaTransformer(schema), categories by OneHotEncoder(categories=schema.levels()) behind it"
 )
 QUOTES_NO_ROW = "_quotes_no_row"  # mark of errors that this package raises on a worker
 COMPLEX = "Complex data not supported"  # words that scikit-learn's checks look for
@@ -354,8 +354,8 @@ def _float_of(value, what):
     if isinstance(value, Complex):
         raise ValueError(f"{COMPLEX}: {what} must hold real numbers, for example values.real.")
     raise TypeError(
-        f"{what} must hold real numbers: an argument must be converted from a string or another "
-        f"object to a number. For example {_ENCODE}."
+        f"{what} must hold real numbers: an argument must be changed from a string or object to a "
+        f"number; {_ENCODE}."
     )
 
 
@@ -382,10 +382,15 @@ def refuse_other_shapes(X):
     """Raise where rows have not two dimensions, or no columns, without a word of how many."""
     if X.ndim != 2:
         word = {0: "scalar", 1: "1D"}.get(X.ndim, f"{X.ndim}D")
+        way = (
+            "X.reshape(len(X), -1) makes a row of each image"
+            if X.ndim > 2
+            else "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row, frame[['age']] "
+            "for a column of a dataframe"
+        )
         raise ValueError(
             f"Expected 2D array, got {word} array instead: X must have two dimensions. Reshape "
-            "your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row, "
-            "frame[['age']] for a column of a dataframe."
+            f"your data: {way}."
         )
     if not X.shape[1]:
         raise ValueError(NO_COLUMNS)

@@ -196,6 +196,11 @@ def cohorts(classes):
             lambda: MEASURE.fit(X, groups=dict.fromkeys(range(60))),
             "must have one value per row, got",
         ),
+        # images
+        (
+            lambda: KMEANS.fit(np.zeros((9, 4, 4))),
+            r"X\.reshape\(len\(X\), -1\) makes a row of each",
+        ),
         # what KMeans has
         (lambda: KMEANS.partial_fit(X), "Give all chunks to fit"),
         (lambda: PrivateKMeans(2, tol=1e-3), "tol"),

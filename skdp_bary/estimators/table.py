@@ -250,7 +250,9 @@ class PrivateTable(TableViews, BasePrivateEstimator):
         names = schema.names or [f"column {place}" for place in range(n_features)]
         kinds = list(zip(map(str, names), schema.kinds(n_features), strict=True))
         wide = [name for name, kind in kinds if spans_magnitudes(kind)]
-        short = [name for name, kind in kinds if _hides_codes(kind)]
+        # what is clipped to an end of few values looks usual, and `warn_of_misfit` says nothing
+        clips = [(n, k) for n, k in kinds if k.word == "integer" and k.outside == "clip"]
+        short = [n for n, k in clips if k.high - k.low < TUNED.most_values and not k.special]
         said = [super().privacy_advice(n_features)]
         if self.n_hint is not None:
             said.append(_kept_in_words(self, list(map(str, names))))
@@ -362,12 +364,6 @@ def _keeps(table, n_columns, epsilon):
     of_class, of_value, of_bin, of_tail = _least_rows(table, n_columns, epsilon)
     least = max(of_class, of_value) / _FAINT
     return table.n_hint >= max(least, _WANTED_BINS * of_bin, of_tail / _CUT)
-
-
-def _hides_codes(kind):
-    """Whether values that are clipped to an end look like usual ones: as `warn_of_misfit` says."""
-    short = kind.word == "integer" and kind.high - kind.low < TUNED.most_values
-    return short and kind.outside == "clip" and not kind.special
 
 
 def _has_tails(cells):

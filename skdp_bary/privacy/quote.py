@@ -108,15 +108,21 @@ class Asked:
             failure_advice(self.plan.delta, None if known is None else known()),
             "" if advise is None else advise(self.n_features),
         )
-        return self._named(" ".join(filter(None, told)))
+        return " ".join(filter(None, told))
 
     def bounds(self):
         """Return the bounds of the estimator in words, or ""."""
         told = getattr(self.estimator, "_bounds_in_words", None)
-        return self._named(told()) if told is not None else ""
+        return "" if told is None else told()
 
-    def _named(self, text):
-        return f"{self.name}: {text}" if self.name and text else text
+
+def of_steps(noted: list[Asked], told: list[str]) -> list[str]:
+    """Return notes with the names of their steps; those that several steps share once."""
+    names = {text: [] for text in told if text}
+    for each, text in zip(noted, told, strict=True):
+        if text:
+            names[text].append(each.name)
+    return [f"{', '.join(of)}: {text}" if of[0] else text for text, of in names.items()]
 
 
 def find_plans(asked: object, n_features: int | None) -> list[Asked]:

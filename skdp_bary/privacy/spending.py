@@ -21,7 +21,7 @@ from .entries import ROWS, SPEND, Chained, Cost, check_text, check_unit, new_ent
 from .filters import RenyiFilter, SumFilter, exposure, make_filter
 from .mechanisms import REPLACE_ANY
 from .plans import Plan
-from .quote import Quote, find_plans, unfit_advice
+from .quote import Quote, find_plans, of_steps, unfit_advice
 
 # Spending from a budget: checks, charges and totals, for the whole data and for its parts.
 
@@ -263,7 +263,9 @@ class SharedBudget:
         fits = after.fits(self._filter.ceiling)
         now = self._room(spent)
         noted = [each for each in asked if each.noted]
-        advice = ["" if fits else unfit_advice(asked, now), *(each.advice() for each in noted)]
+        advice = of_steps(noted, [each.advice() for each in noted])
+        if not fits:
+            advice.insert(0, unfit_advice(asked, now))
         return Quote(
             # shortest decimals: sums of floats would show their last bits
             float(sum(each.n_fits * exact(each.plan.epsilon) for each in asked)),
@@ -273,7 +275,7 @@ class SharedBudget:
             self._room(after) if fits else None,
             tuple((each.name, each.plan) for each in asked),
             " ".join(filter(None, advice)),
-            "; ".join(filter(None, (each.bounds() for each in noted))),
+            "; ".join(of_steps(noted, [each.bounds() for each in noted])),
             self.unit,
         )
 

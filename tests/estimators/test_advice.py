@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import skdp_bary
@@ -47,6 +48,9 @@ def test_pipelines_say_where_scales_and_axes_are_noise(size, drowned):
     pipeline = make_pipeline(scaler, pca, kmeans)
     advice = budget.quote(pipeline, n_features=d).advice
     assert ("scales are mostly noise" in advice) == ("most axes are noise" in advice) == drowned
+    unhinted = make_pipeline(*(clone(step).set_params(n_hint=None) for step in (scaler, pca)))
+    advice = budget.quote(unhinted, n_features=d).advice
+    assert advice.count("Pass n_hint") == 1 and "privatestandardscaler, privatepca: " in advice
     rng = np.random.default_rng(0)
     told = told_by(pipeline.fit, rng.normal(size=(n, 2)) @ rng.normal(size=(2, d)))
     assert ("scales are mostly noise" in told) == drowned

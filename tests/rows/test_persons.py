@@ -86,7 +86,7 @@ def test_what_is_no_number_is_refused(X, message):
 
 
 def test_labels_are_needed_and_messages_name_no_value():
-    with pytest.raises(TypeError, match="from a string or another object to a number") as caught:
+    with pytest.raises(TypeError, match="from a string or object to a number") as caught:
         check_floats(np.array([[1, "Mallory"]], dtype=object))
     assert "Mallory" not in str(caught.value)
     assert check_floats(masked([False, False])).tolist() == [[0.0, 5.0]]  # it hides nothing

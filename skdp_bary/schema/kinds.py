@@ -305,10 +305,6 @@ class Boolean(Kind):
         other = "Category(['yes', 'maybe'])"
         return _floats(self._read_each(values, flag_of, what, "are neither yes nor no", other))
 
-    def in_range(self, numbers: np.ndarray, what: str) -> np.ndarray:
-        """Return numbers as they are where they are 0 or 1, or raise."""
-        return self.read(numbers, what)
-
 
 @dataclass(frozen=True)
 class Category(Kind):

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from ..exceptions import PrivacyWarning, Rows, import_optional, is_text
 from ..values import (
@@ -27,7 +27,7 @@ from ..values import (
     select_columns,
     some_columns,
 )
-from .kinds import KINDS, Boolean, Category, Kind, kind_from_dict
+from .kinds import KINDS, Category, Kind, kind_from_dict
 
 # Schema: the public form of a table, and how rows are brought into it.
 
@@ -45,9 +45,6 @@ class Schema:
     columns : dict of kinds by name, list of kinds, or one kind
         Kinds are those of :mod:`skdp_bary.schema`. A list tells columns by position; one kind is
         that of all columns, however many there are. A Schema is copied.
-    sparse : bool, default=False
-        Whether rows are read as sorted CSR without duplicates instead of as C-ordered float64. All
-        columns must be numbers, without missing values, whose range holds 0.
 
     Examples
     --------
@@ -61,24 +58,10 @@ class Schema:
     """
 
     columns: object
-    sparse: bool = False
 
     def __post_init__(self):
-        if isinstance(self.columns, Schema):  # of which it is a copy
-            object.__setattr__(self, "sparse", self.sparse or self.columns.sparse)
-            object.__setattr__(self, "columns", self.columns.columns)
-        object.__setattr__(self, "columns", _checked_columns(self.columns))
-        if not isinstance(self.sparse, bool):
-            raise TypeError(
-                f"sparse must be True or False, got {self.sparse!r}. For example sparse=True."
-            )
-        for kind in self._distinct if self.sparse else ():
-            # zeros of a sparse row are not written, so every column must be able to hold them
-            is_number = kind.word in ("number", "integer") and kind.holds(0.0)
-            if kind.missing or not (is_number or isinstance(kind, Boolean)):
-                raise ValueError(
-                    "sparse=True needs numbers that may be 0 and may not be missing in all columns."
-                )
+        given = self.columns.columns if isinstance(self.columns, Schema) else self.columns
+        object.__setattr__(self, "columns", _checked_columns(given))
 
     @staticmethod
     def template(frame: Rows) -> str:
@@ -123,27 +106,27 @@ class Schema:
         Parameters
         ----------
         given : dict
-            ``{"columns": {"age": {"kind": "integer", "low": 0, "high": 120}, ...}}``, with
-            ``"sparse"`` if wanted; as returned by :meth:`to_dict`.
+            ``{"columns": {"age": {"kind": "integer", "low": 0, "high": 120}, ...}}``, as returned
+            by :meth:`to_dict`.
         """
         if isinstance(given, dict) and "rules" in given:
             raise ValueError(
                 "A schema has no rules: they are given to PrivateTable(schema, rules=...)."
             )
-        if not isinstance(given, dict) or not given.get("columns") or given.keys() - _KEYS:
+        if not isinstance(given, dict) or not given.get("columns") or len(given) > 1:
             got = sorted(map(str, given)) if isinstance(given, dict) else type(given).__name__
             raise ValueError(
-                f"A schema is a mapping with the keys {sorted(_KEYS)}, of which 'columns' must "
-                f"hold some, got {got}. For example {_EXAMPLE}."
+                f"A schema is a mapping with the key 'columns', which must hold some, got {got}. "
+                f"For example {_EXAMPLE}."
             )
-        columns, sparse = given["columns"], given.get("sparse", False)
+        columns = given["columns"]
         if isinstance(columns, dict) and isinstance(columns.get("kind"), str):
-            return cls(kind_from_dict(columns, "All columns"), sparse)
+            return cls(kind_from_dict(columns, "All columns"))
         if isinstance(columns, dict):
             columns = {n: kind_from_dict(kind, f"Column {n!r}") for n, kind in columns.items()}
         else:
             columns = [kind_from_dict(kind, f"Column {i}") for i, kind in enumerate(columns)]
-        return cls(columns, sparse)
+        return cls(columns)
 
     @classmethod
     def from_yaml(cls, path: str | PathLike[str]) -> Self:
@@ -169,7 +152,7 @@ class Schema:
             columns = [kind.to_dict() for kind in columns]
         else:
             columns = {name: kind.to_dict() for name, kind in columns}
-        return {"columns": columns} | ({"sparse": True} if self.sparse else {})
+        return {"columns": columns}
 
     def describe(self) -> str:
         """Return one line per column."""
@@ -193,7 +176,7 @@ class Schema:
     @property
     def numeric(self) -> bool:
         """Whether rows are read as numbers, without a column of objects."""
-        return all(kind.numeric for kind in self._distinct)
+        return all(kind.numeric for kind in self.kinds(1))
 
     def kinds(self, n_columns: int) -> list[Kind]:
         """Return the kind of every column."""
@@ -255,25 +238,6 @@ class Schema:
         columns = enumerate(zip(kinds, names or range(len(kinds)), strict=True))
         return [kind.read(column_values(X, i), f"Column {name!r}") for i, (kind, name) in columns]
 
-    def read_sparse(self, X: Rows) -> csr_array:
-        """Return rows as sorted CSR without duplicates, for ``sparse=True``."""
-        if not issparse(X):
-            X = csr_array(np.column_stack(self.read(X)))
-        X = canonical_csr(X)
-        self._check_width(X.shape[1])
-        if isinstance(self.columns, Kind):
-            X.data = self.columns.in_range(X.data, "X")
-        else:
-            for place, kind in enumerate(self.kinds(X.shape[1])):
-                entries = X.indices == place
-                X.data[entries] = kind.in_range(X.data[entries], f"Column {place}")
-        X.eliminate_zeros()
-        return X
-
-    @property
-    def _distinct(self):
-        return set(self.kinds(1))
-
     def width_of(self, X: Rows) -> int:
         """Return the number of columns of a table, or raise where it is no table of this schema."""
         return X.shape[1] if issparse(X) else _width(self.matched(X))
@@ -291,16 +255,13 @@ class Schema:
             return select_columns(X, self.names, "X")
         if column_names(X) is None and not isinstance(X, np.ndarray):
             X = _table_of_objects(X, self.n_columns)
-        self._check_width(_width(X))
-        return X
-
-    def _check_width(self, width):
-        if self.n_columns not in (None, width):
+        if self.n_columns not in (None, _width(X)):
             # rows taken for columns would show how many rows there are
             raise ValueError(
                 f"X must have {self.n_columns} columns, those of its schema. Leave out others, for "
                 "example X[:, columns]."
             )
+        return X
 
 
 def warn_of_unnamed(schema, names):
@@ -325,7 +286,6 @@ def warn_of_unnamed(schema, names):
     return bool(left)
 
 
-_KEYS = {"columns", "sparse"}
 _EXAMPLE = "{'columns': {'age': {'kind': 'integer', 'low': 0, 'high': 120}}}"
 _IN_ROWS = "for example [[1, 2], [3, 4]]"
 

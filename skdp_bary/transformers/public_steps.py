@@ -364,7 +364,7 @@ def _declared(schema):
     except (TypeError, ValueError):
         return RAW  # its fit will say what is wrong
     ranges = schema.ranges(1)
-    kind = "csr" if schema.sparse else "numbers" if schema.numeric else "table"
+    kind = "numbers" if schema.numeric else "table"
     non_negative = ranges is not None and bool((ranges[0] >= 0).all())
     found = _values_of(schema.kinds(1))
     return Form(kind, non_negative, schema=schema if kind == "table" else None, **found)

@@ -103,7 +103,7 @@ class SchemaTransformer(
 
         Returns
         -------
-        X_new : ndarray, sparse array or dataframe of shape (n_rows, n_columns)
+        X_new : ndarray or dataframe of shape (n_rows, n_columns)
             As ``transform`` returns them.
         """
         check_parameters(self)
@@ -127,18 +127,15 @@ class SchemaTransformer(
 
         Returns
         -------
-        X_new : ndarray, sparse array or dataframe of shape (n_rows, n_columns)
-            Where all columns are numbers, dates or flags: a C-ordered array of float64, or CSR for
-            a sparse schema. Otherwise objects: a pandas dataframe for a pandas dataframe, with
-            float64 for the numbers, or an array. ``set_output(transform="pandas")`` always gives
-            dataframes.
+        X_new : ndarray or dataframe of shape (n_rows, n_columns)
+            Where all columns are numbers, dates or flags: a C-ordered array of float64. Otherwise
+            objects: a pandas dataframe for a pandas dataframe, with float64 for the numbers, or an
+            array. ``set_output(transform="pandas")`` always gives dataframes.
         """
         check_is_fitted(self)
         X = with_width(X, self.n_features_in_)
         if self.schema_.width_of(X) != self.n_features_in_ or self.schema_.names is None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        if self.schema_.sparse:
-            return self.schema_.read_sparse(X)
         columns = self.schema_.read(X)
         wanted = getattr(self, "_sklearn_output_config", {}).get("transform")
         is_pandas = hasattr(X, "iloc")

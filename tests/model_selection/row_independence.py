@@ -323,9 +323,12 @@ def trial(rng):
     else:
         step = _pick(rng, numeric_steps())
         is_sparse = type(step).__name__ in SPARSE and rng.random() < 0.4
-        rows = _numeric_rows(rng)
-        form = SchemaTransformer(Schema(Number(0, 1), sparse=is_sparse))
-        pipeline, builds = make_pipeline(form, step), MATRICES + is_sparse * SPARSE_MATRICES
+        rows, thinned = (
+            _numeric_rows(rng),
+            [preprocessing.FunctionTransformer(sparse.csr_array)] * is_sparse,
+        )
+        pipeline = make_pipeline(SchemaTransformer(Number(0, 1)), *thinned, step)
+        builds = MATRICES + is_sparse * SPARSE_MATRICES
     return check_independence(rng, pipeline, rows, builds)
 
 

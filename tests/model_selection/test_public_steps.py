@@ -53,7 +53,7 @@ from .row_independence import (
 
 NUMBERS = SchemaTransformer(Number(-10, 10))
 POSITIVE = SchemaTransformer(Number(0, 1))
-SPARSE = SchemaTransformer(Schema(Number(0, 1), sparse=True))
+JOBS = SchemaTransformer(Category(["a", "b"]))
 TABLE = SchemaTransformer(
     Schema({"job": Category(["a", "b"]), "age": Integer(0, 9), "note": Text()})
 )
@@ -90,7 +90,7 @@ def fault(*steps):
     (NUMBERS, preprocessing.PolynomialFeatures(), preprocessing.Binarizer()),
     (POSITIVE, AdditiveChi2Sampler()),
     (DomainScaler(), AdditiveChi2Sampler()),
-    (SPARSE, AdditiveChi2Sampler(), JLTransformer(2)),
+    (JOBS, ONE_HOT, AdditiveChi2Sampler(), JLTransformer(2)),
     (NUMBERS, preprocessing.SplineTransformer(knots=KNOTS)),
     (NUMBERS, random_projection.SparseRandomProjection(2)),
     (NUMBERS, SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)),
@@ -183,8 +183,11 @@ def test_steps_of_scikit_learn_need_the_declared_form(step):
         ((TABLE, preprocessing.FunctionTransformer(), ONE_HOT), "directly behind"),
         ((TABLE, ColumnTransformer([("a", "passthrough", [0])]), ONE_HOT), "directly behind"),
         # sparse by the number of zeros
-        ((SPARSE, ColumnTransformer([("a", "passthrough", [0])])), "sparse_threshold=0"),
-        ((SPARSE, ColumnTransformer([("a", preprocessing.Binarizer(), [0])])), "sparse_threshold"),
+        ((JOBS, ONE_HOT, ColumnTransformer([("a", "passthrough", [0])])), "sparse_threshold=0"),
+        (
+            (JOBS, ONE_HOT, ColumnTransformer([("a", preprocessing.Binarizer(), [0])])),
+            "sparse_threshold",
+        ),
         ((TABLE, ColumnTransformer([("a", ONE_HOT, [0])])), "sparse_threshold=0"),
     ],
 )

@@ -175,28 +175,12 @@ def test_no_row_changes_how_a_number_that_32_bits_rounded_is_read(more):
     np.testing.assert_array_equal([schema.read(row)[0][0] for row in alone], expected)
 
 
-def test_sparse_numbers_that_32_bits_rounded_are_read_like_others():
-    schema = Schema(Number(0, 0.7, special=(0.1,), outside="refuse"), sparse=True)
-    rows = np.array([[0.1, 0.0], [0.7, 0.5]], dtype=np.float32)
-    for given in (rows, sparse.csr_array(rows), sparse.csr_array(rows.astype(float))):
-        assert schema.read_sparse(given).toarray().tolist() == [[0.1, 0.0], [0.7, 0.5]]
-
-
 def test_bounds_hold_special_values():
     assert Number(0, 1, 0.25, special=[0.75, -0.1]).special == (-0.1, 0.75)
     low, high = Schema([Number(1, 9, special=(0, 99)), Integer(0, 5)]).ranges(2)
     assert low.tolist() == [0.0, 0.0] and high.tolist() == [99.0, 5.0]
     rows = SchemaTransformer(Number(1, 9, special=(0, 99))).fit_transform([[0, 98, 99, -3]])
     assert rows.tolist() == [[0.0, 9.0, 99.0, 1.0]]
-
-
-@every("kind, sparse", [(Number(1, 9, special=(0,)), True), (Number(1, 9, special=(-1,)), False)])
-def test_sparse_rows_need_a_zero_that_stays_one(kind, sparse):
-    if sparse:
-        assert Schema(kind, sparse=True).read_sparse(np.eye(2) * 50).toarray()[0, 0] == 9.0
-    else:
-        with pytest.raises(ValueError, match="may be 0"):
-            Schema(kind, sparse=True)
 
 
 LONG = 2**53 + 1  # no float
@@ -288,13 +272,8 @@ def test_types_of_the_result_follow_from_the_schema():
     assert list(framed.dtypes) == [np.float64] * 2
 
 
-def test_sparse_rows_are_sorted_clipped_and_without_duplicates():
+def test_sparse_rows_are_read_like_dense_ones():
     entries = ([5.0, 1.0, 2.0, 0.5], ([0, 0, 0, 1], [2, 0, 2, 1]))
-    step = SchemaTransformer(Schema([Number(0, 9), Number(0, 1), Number(0, 6)], sparse=True))
-    for X in (sparse.coo_array(entries, shape=(2, 3)), [[1, 0, 7], [0, 0.5, 0]]):
-        found = step.fit_transform(X)
-        assert found.has_canonical_format
-        assert found.toarray().tolist() == [[1.0, 0.0, 6.0], [0.0, 0.5, 0.0]]
     dense = SchemaTransformer(Number(0, 6)).fit_transform(sparse.coo_array(entries, shape=(2, 3)))
     assert dense.tolist() == [[1.0, 0.0, 6.0], [0.0, 0.5, 0.0]]
 
@@ -304,10 +283,10 @@ def test_schemas_are_values():
     assert pickle.loads(pickle.dumps(SCHEMA)) == SCHEMA
     assert hash(SCHEMA) == hash(Schema(dict(SCHEMA.columns)))
     assert clone(SchemaTransformer(SCHEMA)).schema == Schema(SCHEMA) == SCHEMA
-    for other in (Schema(Number(0, 1), sparse=True), Schema([Number(0, 1), Text()])):
+    for other in (Schema(Number(0, 1)), Schema([Number(0, 1), Text()])):
         assert Schema.from_dict(other.to_dict()) == other != SCHEMA
     with pytest.raises(AttributeError):
-        SCHEMA.sparse = True
+        SCHEMA.columns = Number(0, 1)
     kind = Number(0, 9)
     vars(kind).pop("special")
     again = pickle.loads(pickle.dumps(kind))
@@ -370,10 +349,8 @@ def test_a_schema_describes_itself_and_codes_tell_others_from_missing():
     (lambda: Schema({}), TypeError, "dict of kinds"),
     (lambda: Schema({"a": 1}), TypeError, "dict of kinds"),
     (lambda: Schema({1: Text()}), ValueError, "different strings"),
-    (lambda: Schema(Text(), sparse=True), ValueError, "sparse=True needs numbers"),
-    (lambda: Schema(Number(1, 2), sparse=True), ValueError, "sparse=True needs numbers"),
-    (lambda: Schema.from_dict({"rows": 1}), ValueError, "mapping with the keys .* got .'rows'"),
-    (lambda: Schema.from_dict([1]), ValueError, "mapping with the keys .* got list"),
+    (lambda: Schema.from_dict({"rows": 1}), ValueError, "mapping with the key .* got .'rows'"),
+    (lambda: Schema.from_dict([1]), ValueError, "mapping with the key .* got list"),
     (lambda: SCHEMA.levels("agee"), ValueError, "no column 'agee'; it has .'age'"),
     (lambda: SCHEMA.levels("age"), ValueError, "'age' is declared as integer: only categories"),
 ])  # fmt: skip

@@ -61,6 +61,9 @@ def main(arguments: list[str] | None = None) -> int:
         return ERROR
     except _EXPECTED as error:
         return _fail(error, ERROR)
+    except KeyboardInterrupt:
+        sys.tracebacklimit = 0  # a note says what was charged, and is all there is to read
+        raise
 
 
 def _fail(error, status):
@@ -149,7 +152,7 @@ _PERSONS = {
     "--where": _named(
         "RULE",
         "keep the rows that meet a public rule, such as 'month == 2026-03', 'date startswith "
-        "2026-03' or 'age >= 18'; can be repeated",
+        "2026-03' or 'age >= 18'; repeated, all rules must hold",
         action="append",
         default=[],
     ),
@@ -262,8 +265,16 @@ _ACTIONS = {
             "default": 0.0,
             "help": "limit on the failure probability (default: 0)",
         },
-        "--neighbors": {"choices": get_args(Neighbors), "default": "add_remove"},
-        "--composition": {"choices": COMPOSITIONS, "default": "sum"},
+        "--neighbors": {
+            "choices": get_args(Neighbors),
+            "default": "add_remove",
+            "help": "neighboring relation (default: add_remove)",
+        },
+        "--composition": {
+            "choices": COMPOSITIONS,
+            "default": "sum",
+            "help": "how charges add up; renyi fits more releases with a delta (default: sum)",
+        },
         "--unit": _named("NAME", "privacy unit, such as patient_id: others are refused"),
         "--file-group": _named(
             "GROUP", "group of users of this computer who may spend from the file"

@@ -231,9 +231,11 @@ def test_asking_to_stop_waits_for_the_file(folder, monkeypatch):
         write(file, content)
 
     monkeypatch.setattr(_files, "_write", interrupted)
+    monkeypatch.setattr("sys.tracebacklimit", 1000, raising=False)
     with pytest.raises(KeyboardInterrupt):
         release("measure", *PLACES, "--out", "m.csv")
     check_content("m.csv")
+    assert sys.tracebacklimit == 0
 
 
 def write_slowly(file, content, write=_files._write_all):

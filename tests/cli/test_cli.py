@@ -139,17 +139,6 @@ def test_the_distance_to_a_public_table_is_printed(folder, run, n_charged, delta
     assert run("distance", *options, "public.csv")[0] == 3
 
 
-def test_the_owner_reads_the_ledger(folder, run):
-    accountant = BudgetAccountant.create("budget.db", 1.0, 1e-6, neighbors="replace_one")
-    accountant.spend(0.25, who="survey")
-    show, verify, _, exported = (
-        run("budget", action[0], "budget.db", *action[1:])
-        for action in (["show"], ["verify"], ["export"], ["export", "--format", "json"])
-    )
-    assert "survey" in show[1] and "1 entries add up" in verify[1]
-    assert json.loads(exported[1])[0]["epsilon"] == 0.25 and exported[0] == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -232,15 +221,6 @@ def test_examples_are_understood(arguments):
     assert hasattr(home("run_release"), _parser().parse_args(arguments).run)
 
 
-@pytest.mark.parametrize("dry", [True, False])
-def test_it_says_which_columns_are_used_and_who_is_protected(folder, run, dry):
-    ending = ["--bounds", "0", "1", *(["--dry-run"] if dry else ["--overwrite", "--out", "m.csv"])]
-    status, said, _ = run("measure", "places.csv", "--columns", "lat", "lon", *ending)
-    assert status == 0 and "a row is (lat, lon); a person is a row\n" in said
-    status, said, _ = run("measure", *COLUMNS, "--groups", "user", *ending)
-    assert status == 0 and "a person is all rows with one value of user\n" in said
-
-
 def test_a_ledger_without_delta_says_what_to_do(folder, run, n_charged):
     count = n_charged(5.0)
     status, _, err = run("measure", *PLACES, "--delta", "1e-6", *LEDGER, "--out", "m.csv")
@@ -272,17 +252,6 @@ def test_an_unknown_option_shows_the_usage_of_the_command(run):
     ):
         status, _, err = run(*arguments)
         assert status == 2 and err.startswith(f"usage: skdp-bary {usage}") and words in err
-
-
-@pytest.mark.parametrize("groups", [[], ["--groups", "user"]])
-def test_a_heatmap_says_how_many_persons_are_on_it(folder, run, groups):
-    options = [*COLUMNS, *groups, "--resolution", "16", "--bounds"]
-    status, said, err = run("heatmap", *options, "0", "1", "--out", "in.csv")
-    (number,) = re.findall("counted with noise: ([0-9,]+) ", said)
-    assert int(number.replace(",", "")) == pytest.approx(1000 if groups else 3000, abs=200)
-    assert status == 0 and "note" not in err
-    beside = run("heatmap", *options, "40", "41", "--n-hint", "1000", "--out", "beside.csv")
-    assert beside[0] == 0 and "of 1000 expected" in beside[2]
 
 
 def test_notes_name_columns(folder, run):
@@ -332,14 +301,3 @@ def test_synthetic_rows_of_public_classes(folder, run, ending):
     else:
         made = np.load(out)
         assert made["rows"].shape == (50, 2) and set(made["labels"]) <= {"east", "west"}
-
-
-def test_rows_that_cannot_be_written_cost_nothing(folder, run, n_charged):
-    count = n_charged(1.0, 1e-6)
-    for options, text in (
-        (["--out", "s.png"], ".csv or .npz"),
-        (["--rows", "0", "--out", "s.csv"], "--rows"),
-        (["--rows", "99999999999", "--out", "s.csv"], "--rows"),
-    ):
-        status, _, err = run("generate", *PLACES, *options, *LEDGER)
-        assert status == 2 and text in err and count() == 0

@@ -72,13 +72,6 @@ def test_a_rule_keeps_the_rows_that_meet_it(monkeypatch, table, rule):
     assert fitted_rows(monkeypatch, *asked)[:, 0].tolist() == FRAME["x"][RULES[rule]].tolist()
 
 
-@pytest.mark.parametrize("text", ["x", "0x1", "1_0", "\u0663"])
-def test_a_text_that_no_file_reads_as_a_number_meets_no_comparison(monkeypatch, table, text):
-    Path("odd.csv").write_text(f"x\n{text}\n0.3\n", encoding="utf-8")
-    asked = ["odd.csv", "--columns", "x", "--bounds", "0", "1", "--where", "x >= 0.2"]
-    assert fitted_rows(monkeypatch, *asked).tolist() == [[0.3]]
-
-
 def test_a_row_that_goes_takes_no_other_with_it(table):
     """What is kept of a file without one row is what was kept before, without that row."""
     rules, columns = ["date startswith 2026-03", "age >= 18", "ward != c"], ["x"]
@@ -147,13 +140,6 @@ def test_a_public_number_of_rows_and_rules_are_refused_together(table, capsys):
         assert "need the relation add_remove" in capsys.readouterr().err
 
 
-def test_schemas_of_some_columns(table, capsys):
-    assert main(["schema", table, "--keep-columns", "age", "x"]) == 0
-    out = capsys.readouterr().out
-    assert '"age":' in out and '"x":' in out and "ward" not in out
-    assert main(["schema", table, "--keep-columns", "height"]) == 2
-
-
 def test_what_is_said_of_rules_is_the_same_whatever_is_left(table, capsys):
     """Whether rows are left is private, so one line says that nothing will tell it."""
     told = set()
@@ -166,18 +152,6 @@ def test_what_is_said_of_rules_is_the_same_whatever_is_left(table, capsys):
         "only rows with RULE and no missing value are read; whether any are left is private"
         in lines
     )
-
-
-def test_a_map_says_one_number_of_persons(table, capsys):
-    """Notes gave the sum of the masses, the last line the count with its noise."""
-    pandas.concat([FRAME.assign(y=0.5)] * 50).to_csv("places.csv", index=False)
-    asked = ["heatmap", "places.csv", "--columns", "x", "y", "--bounds", "0", "1"]
-    assert main([*asked, "--n-hint", "1000000", "--out", "m.geojson"]) == 0
-    out, err = capsys.readouterr()
-    number = re.search("counted with noise: ([0-9,]+) ", out).group(1).replace(",", "")
-    assert "masses, with noise smoothed out" in out
-    note = re.search("holds about ([0-9]+) people of 1000000 expected", err).group(1)
-    assert note == number != "0"
 
 
 MESSY = ["0.1,0.2", "unknown,0.3", ",0.4", "0.5,0.6", "0.7,n/a"]

@@ -5,7 +5,6 @@ import pytest
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.cli import main
-from tests.world import home
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -61,42 +60,11 @@ def test_rows_of_all_kinds(ending, groups, capsys):
     assert ages[True] > 50 > ages[False]
 
 
-@pytest.mark.parametrize("has_pandas", [True, False])
-def test_parquet_has_the_types_of_the_schema(has_pandas, monkeypatch):
-    if not has_pandas:
-        monkeypatch.setattr(home("container_of"), "find_spec", lambda name: None)
-    assert main(["table", "bank.csv", *TABLE, "--rows", "50", "--out", "made.parquet"]) == 0
-    made = pandas.read_parquet("made.parquet")
-    assert list(made.columns) == ["age", "job", "since", "income", "trouble"] and len(made) == 50
-    assert made["trouble"].dtype == bool and made["income"].dtype == float
-    assert made["job"].dtype == "category" and made["age"].isna().any()
-
-
-def test_special_values_are_written_exactly(folder, capsys):
-    table = pandas.read_csv("bank.csv")
-    table["income"] = np.where(table["trouble"], 999.123456789012, 0.0)
-    table.to_csv("codes.csv", index=False)
-    codes = SCHEMA.replace("high: 100}", "high: 100, special: [999.123456789012]}")
-    (folder / "bank.yaml").write_text(codes)
-    assert main(["table", "codes.csv", *TABLE, "--rows", "300", "--out", "made.csv"]) == 0
-    assert "income: number, low 0, high 100, special [999.123456789012]" in capsys.readouterr().out
-    assert set(pandas.read_csv("made.csv")["income"]) == {0.0, 999.123456789012}
-
-
 def test_rules_in_a_schema_file_are_refused_in_words(capsys):
     with open("bank.yaml", "a", encoding="utf-8") as file:
         file.write("rules: []\n")
     assert main(["table", "bank.csv", *TABLE, "--out", "made.csv"]) == 2
     assert "rules: they are given to PrivateTable" in capsys.readouterr().err
-
-
-def test_arrays(folder, monkeypatch):
-    """Without pandas rows are drawn as Arrow tables."""
-    monkeypatch.setattr(home("container_of"), "find_spec", lambda name: None)
-    assert main(["table", "bank.csv", *TABLE, "--rows", "20", "--out", "made.npz"]) == 0
-    with np.load("made.npz") as made:
-        assert set(made) == {"age", "job", "since", "income", "trouble"}
-        assert made["income"].shape == (20,) and set(made["trouble"]) <= {"True", "False"}
 
 
 @pytest.mark.parametrize(

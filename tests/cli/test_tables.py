@@ -32,12 +32,6 @@ def whole(path, **given):
     return X.tolist(), y, ids.tolist()
 
 
-def test_a_longer_first_line_moves_no_column(written):
-    """Readers that guess take the first cell for the name of the row, in all rows."""
-    with pytest.raises(ValueError, match="more or fewer cells"):
-        list(Table(written(GOOD.replace("0.25\n", "0.25,7\n")), ["lon", "lat"]).chunks())
-
-
 def test_a_stray_quote_swallows_no_line(written):
     text = GOOD.replace("ann,east", 'ann,"east').replace("cy,east", 'cy,east"')
     with pytest.raises(ValueError, match="a quote that is not closed"):

@@ -21,20 +21,10 @@ LEVELS = [  # from the lowest
     "base model_selection metrics plotting datasets interop", "papers", "inspection", "testing cli",
 ]  # fmt: skip
 LEVELS = {name: level for level, names in enumerate(LEVELS) for name in names.split()}
-HEAVY = {
-    "dask",
-    "diffprivlib",
-    "dp_accounting",
-    "matplotlib",
-    "mpmath",
-    "numba",
-    "ot",
-    "pandas",
-    "psycopg",
-    "pyspark",
-    "sqlite3",
-    "torch",
-}
+HEAVY = (
+    "dask diffprivlib dp_accounting matplotlib mpmath numba ot pandas psycopg pyspark sqlite3 torch"
+)
+HEAVY = set(HEAVY.split())
 # Modules that are themselves imported only when what they wrap is used.
 MAY_BE_HEAVY = {
     "papers/sliced_adaptation.py": {"torch"},

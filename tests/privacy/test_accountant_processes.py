@@ -1,7 +1,6 @@
 """Budgets and processes: workers, forks and models that travel."""
 
 import os
-import pickle
 import threading
 import time
 
@@ -9,7 +8,7 @@ import joblib
 import pytest
 
 from skdp_bary import BudgetAccountant
-from skdp_bary.exceptions import BudgetError, LedgerError, PrivacyWarning, ReadOnlyLedgerError
+from skdp_bary.exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
 from tests.privacy.test_ledger_crash import start, wait
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
@@ -76,18 +75,6 @@ def test_a_fork_never_inherits_a_held_lock(tmp_path, monkeypatch, in_memory):
     charging.wait()
     assert run_in_fork(lambda: 0 if accountant.total() == (0.25, 0.0) else 1) == 0
     thread.join()
-
-
-def test_a_model_can_be_unpickled_where_its_ledger_is_missing(tmp_path):
-    accountant = BudgetAccountant(1.0, ledger=tmp_path / "budget.db")
-    data = pickle.dumps({"accountant": accountant, "centers": [1.0, 2.0]})
-    os.remove(accountant.ledger)
-    model = pickle.loads(data)
-    assert model["centers"] == [1.0, 2.0]
-    assert "budget.db" in repr(model)
-    with pytest.raises(LedgerError, match="is missing"):
-        model["accountant"].spend(0.5)
-    assert not os.path.exists(accountant.ledger)
 
 
 def spender(accountant):

@@ -23,13 +23,6 @@ def test_every_positive_epsilon_costs_something(composition, ceiling, epsilon):
     assert prices.price(0.0, min(epsilon, 0.5)).delta >= 1
 
 
-@pytest.mark.parametrize("composition", COMPOSITIONS)
-@pytest.mark.parametrize("epsilon", [1e-200, 1e-9, 1e-3])
-def test_every_plan_costs_something(composition, epsilon):
-    prices = make_filter(composition, 1.0, 1e-6)
-    assert prices.price_plan(pure_plan(epsilon)).loss >= 1
-
-
 class TestRenyiFilter:
     def test_it_admits_many_gaussian_fits_and_never_too_many(self):
         for epsilon, delta in [(1.0, 1e-5), (0.2, 1e-7), (8.0, 1e-6)]:
@@ -62,20 +55,3 @@ class TestRenyiFilter:
         price = pure_renyi(0.05, order)
         assert spends * price <= budget < (spends + 1) * (price + 1e-6)
         assert accountant.part("x").remaining()[0] < 0.05
-
-    def test_totals_stay_below_the_ceiling_at_one_order(self):
-        first = BudgetAccountant(1.0, 1e-5, composition="renyi")
-        for _ in range(5):
-            first.charge(gaussian_plan(0.1, 1e-6), "fit")
-        first.spend(0.2)
-        second = BudgetAccountant(1.0, 1e-5, composition="renyi")
-        assert first._filter.order == second._filter.order
-        accountant = BudgetAccountant(1.0, 1e-5, composition="renyi")
-        assert accountant.total() == (0.0, 0.0)
-        accountant.spend(0.01)
-        epsilon, delta = accountant.total()
-        assert 0.0 < epsilon < 1.0
-        assert delta == 5e-6
-        assert "Renyi loss of" in str(accountant)
-        with pytest.raises(BudgetError, match=r"Renyi loss of .* at order 19\.1"):
-            accountant.spend(0.9)

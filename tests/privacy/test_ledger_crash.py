@@ -8,7 +8,6 @@ import time
 import pytest
 
 from skdp_bary import BudgetAccountant
-from skdp_bary.exceptions import BudgetError
 from tests.world import DiscreteLaplace, Plan, Step, home
 
 _sqlite = home("SqliteLedger")
@@ -52,23 +51,6 @@ def test_a_process_killed_within_the_creation(path, moment):
 
     assert wait(start(create)) == -signal.SIGKILL
     BudgetAccountant(1.0, ledger=path).spend(1.0)
-
-
-def test_two_processes_spend_exactly_the_ceiling(path):
-    def spend_all():
-        accountant, successes = BudgetAccountant(1.0, ledger=path), 0
-        try:
-            while True:
-                accountant.spend(0.01)
-                successes += 1
-        except BudgetError:
-            os._exit(successes)
-
-    pids = [start(spend_all), start(spend_all)]
-    successes = [wait(pid) for pid in pids]
-    accountant = BudgetAccountant(1.0, ledger=path)
-    assert sum(successes) == 100 == len(accountant.entries)
-    assert accountant.total() == (1.0, 0.0)
 
 
 class Killings:

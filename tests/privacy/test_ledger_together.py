@@ -91,10 +91,6 @@ def restore_as_told(error, folder, backup=None):
 class TestKilled:
     """A process was killed in the middle of a charge."""
 
-    def test_the_charge_is_undone(self, path, torn):
-        kill_in_a_charge(path, torn)
-        assert names(path) == ["first"] and not journal(path).exists()
-
     def test_renamed_alone_it_is_not_spent_from(self, path, torn, tmp_path):
         kill_in_a_charge(path, torn)
         path.rename(other := tmp_path / "other.db")
@@ -199,14 +195,6 @@ class TestExchanged:
             BudgetAccountant.open(other).spend(0.5)
         other.rename(path)
         assert names(path) == ["first"]
-
-    def test_both_files_renamed_are_the_ledger(self, path, tmp_path):
-        budget = BudgetAccountant.open(path)
-        path.rename(other := tmp_path / "other.db")
-        side(path).rename(side(other))
-        BudgetAccountant.open(other).spend(0.75)
-        with pytest.raises(LedgerError, match="missing"):
-            budget.spend(0.1)
 
     def test_a_living_ledger_is_not_restored_from(self, path, tmp_path):
         with pytest.raises(LedgerError, match="no backup"):

@@ -69,14 +69,6 @@ def test_scales_never_cost_more_than_the_amount_and_hardly_less(mechanism, block
     assert allowed * (1 - Fraction(1, 10**12)) <= loss <= allowed
 
 
-@every("mechanism", [DiscreteLaplace, RoundedGaussian])
-def test_scales_have_the_ratio_of_the_weights(mechanism):
-    sensitivity = Sensitivity(((1, 2, 3),), ((1, 4, 9),))
-    scales = mechanism(1.0).scales(sensitivity, [1.0, 10.0, 0.1])
-    assert np.allclose(np.divide(scales, [1.0, 10.0, 0.1]), scales[0], rtol=1e-12)
-    assert len(set(mechanism(1.0).scales(sensitivity))) == 1
-
-
 def test_scales_take_the_worst_case_and_blocks_add_up():
     sensitivity = Sensitivity.single(3, 5)
     assert DiscreteLaplace(0.1).scales(sensitivity) == (30.0,)
@@ -225,14 +217,6 @@ def test_names_of_steps_are_unique(names):
         Plan("add_remove", 1.0, 0.0, steps)
 
 
-def test_plans_are_frozen():
-    plan = pure_plan(1.0, 0.5)
-    with pytest.raises(AttributeError):
-        plan.epsilon = 2.0
-    assert plan == pure_plan(1.0, 0.5)
-    assert plan != pure_plan(1.0, 0.5, relation="replace_one")
-
-
 # Splits
 
 
@@ -248,24 +232,12 @@ def test_split_epsilon_always_makes_a_plan(epsilon, shares):
         pure_plan(epsilon, *parts.values())
 
 
-def test_split_epsilon_by_name():
-    assert split_epsilon(1.0, {"counts": 1, "sums": 3}) == {"counts": 0.25, "sums": 0.75}
-    assert split_epsilon(0.3, {"a": 0.1, "b": 0.1, "c": 0.1}) == {"a": 0.1, "b": 0.1, "c": 0.1}
-
-
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.floats(-3, 3).map(lambda x: 10.0**x), st.floats(-12, -0.3).map(lambda x: 10.0**x), shares)
 def test_split_mu_always_makes_a_plan_and_wastes_nothing(epsilon, delta, shares):
     parts = split_mu(epsilon, delta, shares)
     plan = gaussian_plan(epsilon, delta, *parts.values())
     assert gaussian_delta(plan.mu * (1 + 1e-6), epsilon) > delta * (1 - 1e-9)
-
-
-def test_split_mu_shares_are_squares():
-    parts = split_mu(1.0, 1e-6, {"a": 1, "b": 4})
-    assert parts["b"] / parts["a"] == pytest.approx(2.0)
-    with pytest.raises(ValueError, match="delta"):
-        split_mu(1.0, 0.0, {"a": 1})
 
 
 @pytest.mark.parametrize("pure", [False, True])

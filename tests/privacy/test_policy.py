@@ -1,10 +1,7 @@
 """Policies of spending: so much a period, which refuse and never give anything back."""
 
-import copy
-import pickle
 from datetime import UTC, datetime
 
-import numpy as np
 import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
@@ -157,40 +154,6 @@ def test_parts_do_not_add_up(clock):
     under_any = BudgetAccountant(1.0, neighbors="replace_any").under(YEARLY).part("north")
     with pytest.raises(RelationError, match="the size of part 'north' is private"):
         under_any.check(PrivateMeasure(0.1, neighbors="replace_any").privacy_plan(1))
-
-
-class TestFits:
-    X = np.random.default_rng(0).random((50, 1))
-
-    def measure(self, epsilon, accountant):
-        return PrivateMeasure(epsilon, bounds=(0, 1), n_hint=50, accountant=accountant)
-
-    def test_they_are_charged_and_refused(self):
-        budget = BudgetAccountant(5.0)
-        view = budget.under(YEARLY, spender="job")
-        self.measure(0.75, view).fit(self.X)
-        assert [entry.who for entry in budget.entries] == ["job: PrivateMeasure"]
-        late = self.measure(0.5, view)
-        with pytest.raises(BudgetError):
-            late.fit(self.X)
-        assert not hasattr(late, "privacy_") and len(budget.entries) == 1
-
-    def test_quotes(self):
-        view = BudgetAccountant(5.0).under(YEARLY)
-        quote = view.quote(self.measure(0.75, None), 1)
-        assert (quote.fits, quote.now, quote.after) == (True, (1.0, 0.0), (0.25, 0.0))
-        view.spend(0.5)
-        quote = view.quote(self.measure(0.75, None), 1)
-        assert (quote.fits, quote.now, quote.after) == (False, (0.5, 0.0), None)
-        assert quote.advice.startswith(
-            "The policy leaves epsilon=0.5, delta=0.0 of this year. The next year begins on "
-        )
-
-    def test_copies_spend_from_the_same_budget(self):
-        budget = BudgetAccountant(5.0)
-        view = budget.under(YEARLY)
-        copy.deepcopy(view).spend(1.0)
-        assert view.remaining() == pickle.loads(pickle.dumps(view)).remaining() == (0.0, 0.0)
 
 
 def test_an_auditor_finds_what_did_not_keep_to_it(clock):

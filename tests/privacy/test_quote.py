@@ -14,8 +14,6 @@ from skdp_bary import (
     JLTransformer,
     PrivateKMeans,
     PrivateMeasure,
-    PrivatePCA,
-    PrivateStandardScaler,
     PrivateTable,
     RowByRow,
     SchemaTransformer,
@@ -49,18 +47,6 @@ def test_a_pipeline_costs_what_its_fit_charges():
     assert budget.remaining() == quote.after
     columns = ColumnTransformer([("two", measure(budget), [0, 3])])
     assert budget.quote(columns, 9).plan == measure(budget).privacy_plan(2)
-
-
-@pytest.mark.filterwarnings("ignore:random_state")
-def test_private_steps_say_how_many_columns_they_make():
-    budget = BudgetAccountant(1.0, 1e-4)
-    scaled = PrivateStandardScaler(0.25, bounds=(0, 1), accountant=budget, random_state=0)
-    turned = PrivatePCA(2, epsilon=0.3, bounds=(-5, 5), clip=7, accountant=budget, random_state=0)
-    pipeline = make_pipeline(scaled, turned, measure(budget).set_params(bounds=(-7, 7)))
-    quote = budget.quote(pipeline, 4)
-    assert quote.plans[-1][1] == measure(budget).privacy_plan(2)
-    pipeline.fit(np.random.default_rng(0).random((3000, 4)))
-    assert budget.remaining() == quote.after
 
 
 class Charging(TransformerMixin, BaseEstimator):

@@ -103,16 +103,6 @@ def test_rows_that_a_step_makes_of_others_are_the_others(wrapped, first, X):
     steps[not first].fit(X.copy())
 
 
-def test_other_rows_are_not(budget, X):
-    north = np.arange(60) % 2 == 0
-    measure(budget.part("north")).fit(X[north])
-    measure(budget.part("south")).fit(X[~north])
-    measure(budget.part("first")).fit(X[:30])
-    measure(budget.part("second")).fit(X[30:])
-    measure(budget.part("north")).fit(X.copy())
-    assert budget.total()[0] == 1.0
-
-
 def test_a_refused_fit_is_forgotten(budget, X):
     with pytest.raises(BudgetError):
         measure(budget.part("a"), epsilon=3.0).fit(X)
@@ -296,19 +286,6 @@ def test_other_rows_of_one_memory_are_not_the_same(budget, X, kind):
     assert budget.total()[0] == 0.5
 
 
-def test_strides_by_enumeration():
-    memory, rng = np.zeros((50, 2)), np.random.default_rng(0)
-    for _ in range(2000):
-        start, step, stop = rng.integers(0, 30, 2), rng.integers(1, 9, 2), rng.integers(30, 51, 2)
-        cut = [slice(*each) for each in zip(start, stop, step, strict=True)]
-        if rng.random() < 0.5:
-            cut[0] = slice(int(stop[0]) - 1, int(start[0]) or None, -int(step[0]))
-        views = [memory[each] for each in cut]
-        rows = [set(np.arange(50)[each].tolist()) for each in cut]
-        if min(map(len, rows)) > 1:
-            assert origin_of(views[0]).meets(origin_of(views[1])) is bool(rows[0] & rows[1])
-
-
 def _saved_arrow(X, folder):
     path, table = folder / "rows.arrow", _of_arrow(X)
     with pyarrow.OSFile(str(path), "wb") as file, pyarrow.ipc.new_file(file, table.schema) as ipc:
@@ -436,13 +413,6 @@ def test_one_file_under_several_names_is_one(budget, rows_file, other):
         measure(budget.part("b", disjoint="by hospital")).fit(other)
     _frame(np.full((9, 2), 0.5)).to_parquet("south.parquet")
     measure(budget.part("b")).fit("south.parquet")
-
-
-def test_a_query_over_two_parts_is_one_object(budget, X):
-    rows = UNKNOWN["query"](X)
-    measure(budget.part("a", disjoint="by hospital")).fit(rows)
-    with pytest.raises(LeakError, match="charged under part 'a'"):
-        measure(budget.part("b", disjoint="by hospital")).fit(rows)
 
 
 @pytest.mark.parametrize("word", ["", "  ", 3, "\ud800"])

@@ -77,13 +77,6 @@ def test_tiny_scales_draw_zeros(law, scale):
     assert not getattr(noise_generator(5), law)(scale, 20_000).any()
 
 
-@every("law", LAWS)
-def test_shapes(law):
-    source = noise_generator(0)
-    for shape in ((), (0,), (3,), (2, 0, 4), (2, 3)):
-        assert getattr(source, law)(2.0, shape).shape == shape
-
-
 # The float path
 
 

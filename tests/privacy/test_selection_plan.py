@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from skdp_bary import BudgetAccountant
-from tests.cases import every
 from tests.world import (
     DiscreteLaplace,
     LogarithmicTrials,
@@ -49,15 +47,3 @@ def test_kinds_of_noise_are_not_mixed():
     for delta in (0.0, 1e-6):
         with pytest.raises(ValueError, match="one kind"):
             SelectionPlan("add_remove", 1.0, delta, steps, TRIALS)
-
-
-@every("composition", ["sum", "renyi"])
-def test_a_search_is_charged_what_it_promises(composition):
-    charged, spent = (
-        BudgetAccountant(5.0, 1e-4, neighbors="replace_one", composition=composition)
-        for _ in range(2)
-    )
-    charged.charge(gaussian(0.9), "search")
-    spent.spend(1.0, 1e-6)
-    assert charged.total() == spent.total()
-    assert charged.remaining() == spent.remaining()

@@ -16,9 +16,7 @@ from skdp_bary import (
     PrivateMeasure,
     SortedPersons,
     SpilledPersons,
-    check_private,
 )
-from skdp_bary.cli import main
 from skdp_bary.exceptions import LedgerError, PrivacyWarning, RelationError
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
@@ -177,39 +175,6 @@ class TestNotDeclared:
         assert "different units (rows, patient_id)" in str(budget)
 
 
-def test_audits_show_it():
-    budget = BudgetAccountant(1.0, unit="patient_id")
-    assert "protects every patient_id" in str(check_private(measure(budget)))
-    mixed = BudgetAccountant(1.0)
-    for unit in ("rows", "patient_id", "rows"):
-        mixed.spend(0.1, unit=unit, note="2026-03")
-    (found,) = SpendingPolicy(1.0).audit(mixed.entries)
-    assert "protects 'patient_id', and others before it 'rows'" in found
-    assert all("(2026-03)" in found for found in SpendingPolicy(0.05).audit(mixed.entries))
-
-
-def test_the_command_line(tmp_path, capsys):
-    table, ledger = tmp_path / "rows.csv", str(tmp_path / "budget.db")
-    FRAME.assign(ward=IDS % 2).to_csv(table, index=False)
-    assert main(["budget", "create", ledger, "--epsilon", "2", "--unit", "patient_id"]) == 0
-    assert "unit='patient_id'" in capsys.readouterr().out
-    fit = ["measure", str(table), "--columns", "a", "b", "--bounds", "a=0:1", "b=0:1"]
-    fit += ["--epsilon", "0.5", "--delta", "0", "--n-hint", "20", "--ledger", ledger]
-    out = ["--out", str(tmp_path / "points.csv"), "--overwrite"]
-    for whose in ([], ["--groups", "ward"]):
-        for end in (out, ["--dry-run"]):
-            assert main([*fit, *whose, *end]) == 2
-            assert "unit must be 'patient_id'" in capsys.readouterr().err
-    assert main([*fit, "--groups", "patient_id", "--dry-run"]) == 0
-    assert main([*fit, "--groups", "patient_id", *out]) == 0
-    assert main([*fit, "--unit", "patient_id", "--note", "2026-03", *out]) == 0
-    entries = BudgetAccountant.open(ledger).entries
-    assert [(entry.unit, entry.note) for entry in entries] == [
-        ("patient_id", ""),
-        ("patient_id", "2026-03"),
-    ]
-
-
 class TestNotes:
     """What a fit says of itself in the ledger."""
 
@@ -231,9 +196,3 @@ class TestNotes:
         self.FITS[kind](budget, note="2026-03")
         assert [entry.note for entry in budget.entries] == ["2026-03"]
         assert "2026-03" in str(budget)
-
-    def test_stand_beside_a_warning(self):
-        budget = BudgetAccountant(1.0)
-        with pytest.warns(PrivacyWarning, match="seeded"):
-            measure(budget, random_state=0).fit(X, note="trial")
-        assert [entry.note for entry in budget.entries] == ["seeded, not private; trial"]

@@ -408,6 +408,11 @@ class RowFilter:
                     f"--where {rule!r} must compare with a number, got {value!r}. For dates write "
                     "--where 'date startswith 2026-03'."
                 )
+            if value[0] in "'\"" and value[1:].endswith(value[0]):  # as in SQL
+                raise ValueError(
+                    f"--where {rule!r} must have its value without quotes, got {value}. Write "
+                    f"--where '{name} {starts or sign} {value[1:-1]}'."
+                )
             self._rules.append((name, partial(_meets, starts or sign, value)))
         for name, words in filled.items():
             self._rules.append((name, lambda text, none=words: text.strip().lower() not in none))

@@ -122,6 +122,7 @@ def test_tables_keep_rows_and_columns(monkeypatch, table):
         ("== 3", "must be COLUMN, one of"),
         ("age >= old", "must compare with a number"),
         ("month == 3", "has no column 'month'"),
+        ("ward == 'c'", "Write --where 'ward == c'."),
     ],
 )
 def test_rules_are_refused_before_a_charge(table, capsys, rule, words):

@@ -1,12 +1,11 @@
-"""What a new private estimator is written with: the base class, its questions and its rules.
+"""The base class, queries and parameter rules for new private estimators.
 
-An estimator inherits :class:`BasePrivateEstimator`, names its steps and asks questions:
-``released = yield "step", query``. It never sees a row. :mod:`skdp_bary.testing` judges what was
-written. Everything here is documented and follows the deprecation policy; where the classes live
-inside the package does not matter and may change.
+An estimator inherits :class:`BasePrivateEstimator`, names its steps and asks queries:
+``released = yield "step", query``. It never sees a row. :mod:`skdp_bary.testing` checks new
+estimators. All names here follow the deprecation policy; the modules that define them may change.
 
 =========================  ====================================================================
-A question                 What comes back
+Query                      Answer
 =========================  ====================================================================
 :class:`Count`             how many people there are
 :class:`ClippedSum`        the sum of the rows in a ball about the origin, and their mass
@@ -17,8 +16,8 @@ A question                 What comes back
 :class:`ClippedMeans`      clipped sums of the rows nearest to each of several centers
 =========================  ====================================================================
 
-Whoever needs another question writes a :class:`Query`: exact integers that add up over rows, and a
-:class:`Sensitivity` that says how far one person can move them.
+For other answers, write a :class:`Query`: exact integers that add up over rows, and a
+:class:`Sensitivity` that states how much one person can change them.
 """
 
 from .desk.query import Query, Release

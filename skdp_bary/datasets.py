@@ -1,4 +1,4 @@
-"""Generated data, collected from no one."""
+"""Generated data about no real people."""
 
 from __future__ import annotations
 

@@ -56,17 +56,17 @@ def tabulate_us(figures):
                 what = "cost of the coreset" if method == "coreset" else f"cost of {method}"
                 if (paper, what, setting) in figures:
                     place, cost = figures[paper, what, setting]
-                    budget = f"{epsilon}, all people"
+                    budget = f"{epsilon}, everyone"
                     lines.append([case, method, budget, f"{cost / base:.3f}", f"{paper}, {place}"])
     for row in read("barycenter_us"):
         if row["epsilon"] >= 0.1 and "delta" not in row["method"]:
-            budget = f"{row['epsilon']:g}, those counted"
+            budget = f"{row['epsilon']:g}, people in the data"
             ratio = with_interval(row["end_to_end"])
             name = f"ours: {row['method']}, {row['neighbors']}"
             lines.append([row["case"], name, budget, ratio, "benchmarks/barycenter/us.py"])
     lines.sort(key=lambda line: line[0])
     write_table(
-        "results_us", ["people", "method", "epsilon, protects", "cost ratio", "from"], lines
+        "results_us", ["people", "method", "epsilon, and for whom", "cost ratio", "from"], lines
     )
 
 
@@ -150,34 +150,34 @@ def tabulate_flaws():
     found = read("sliced_paper_flaws")
     bounds, steps = found["bounds"], found["steps"]
     lines = [
-        [f"change of a batch of {batch} by one row, divided by its own norm", f"{change:.2f}", "1"]
+        [f"change of {batch} normalized rows if one row is replaced", f"{change:.2f}", "1"]
         for batch, change in found["scaling"].items()
     ]
     lines += [
-        [f"share of the gradient outside the private rows, noise {float(sd):g}", f"{share:.0e}", ""]
+        [f"gradient outside the span of private rows, noise {float(sd):g}", f"{share:.0e}", ""]
         for sd, share in found["gradient"].items()
     ]
     failure = f"{bounds['failure']:g}"
     lines += [
-        ["epsilon of the steps taken", f"{steps['taken']:.1f}", f"{steps['accounted']:.1f}"],
-        ["probability above the normal bound", f"{bounds['clt_is_exceeded_with']:.1e}", failure],
+        ["epsilon of all steps taken", f"{steps['taken']:.1f}", f"{steps['accounted']:.1f}"],
+        ["share beyond the normal bound", f"{bounds['clt_is_exceeded_with']:.1e}", failure],
         [
             f"squared length exceeded with probability {failure}",
             f"{bounds['chernoff']:.2f}",
             f"{bounds['bernstein']:.2f}",
         ],
         [
-            "delta when directions are used again",
+            "delta if directions are reused",
             f"{found['reuse']['happens']:.2f}",
             f"{found['reuse']['claimed']:.4f}",
         ],
         [
-            "error with public rows smoothed exactly, and with noise",
+            "error with exactly smoothed public rows; paper: with noisy ones",
             f"{found['public']['exact']:.4f}",
             f"{found['public']['both']:.4f}",
         ],
     ]
-    write_table("sliced_flaws", ["what", "is", "paper"], lines)
+    write_table("sliced_flaws", ["quantity", "true value", "paper"], lines)
 
 
 def tabulate_rmse():
@@ -261,15 +261,15 @@ def tabulate_heatmap_range():
     kept, hints = read("heatmap_intervals"), read("heatmap_hint")
     lines = []
     for key, what in (
-        ("coverage", "share of cells whose mass is in the interval at 90 %"),
-        ("length", "length of intervals, over what the noise on a cell alone would give"),
+        ("coverage", "share of cells whose mass is in the 90% interval"),
+        ("length", "length of intervals relative to intervals from the cell's noise alone"),
     ):
         values = [row[key] for row in kept]
         lines.append([what, f"{min(values):.2f}", f"{max(values):.2f}"])
     for name in ("adaptive", "one_shot"):
         at = {(row["hint"], row["epsilon"]): row["ratio_to_paper"][name]["all"][0] for row in hints}
         changes = [value / at[1.0, epsilon] for (_, epsilon), value in at.items()]
-        what = f'error of "{name}" with half or twice the true n_hint, over that with the true one'
+        what = f'error of "{name}" with half or twice the true n_hint, relative to the true one'
         lines.append([what, f"{min(changes):.2f}", f"{max(changes):.2f}"])
     write_table("heatmap_range", ["what", "least", "most"], lines)
 

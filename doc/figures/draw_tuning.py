@@ -4,7 +4,6 @@
 """
 
 import ast
-import re
 
 from evidence import DOC, write_table
 
@@ -23,36 +22,19 @@ FAMILIES = {
 
 
 def numbers_of(source):
-    """Yield (where, name, value, what it trades) of every field of the settings in a module."""
-    lines = source.splitlines()
+    """Yield (name, value) of every field of the settings in a module."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name.endswith("Tuning"):
             for field in node.body:
                 if isinstance(field, ast.AnnAssign) and field.value is not None:
-                    yield (
-                        part_of(lines, node.lineno, field.lineno),
-                        field.target.id,
-                        ast.unparse(field.value),
-                        comment_of(lines, field),
-                    )
-
-
-def part_of(lines, first, line):
-    """Return the heading comment that stands last before a line of a class."""
-    heads = [text.strip()[2:] for text in lines[first:line] if re.match(r"    # ", text)]
-    return heads[-1] if heads else ""
-
-
-def comment_of(lines, field):
-    """Return what stands beside a number, to the end of its line."""
-    return lines[field.end_lineno - 1][field.end_col_offset :].partition("#")[2].strip()
+                    yield field.target.id, ast.unparse(field.value)
 
 
 def main():
     """Make a table for each family."""
     for name, file in FAMILIES.items():
         rows = list(numbers_of((ESTIMATORS / f"{file}.py").read_text()))
-        write_table(f"tuning_{name}", ["part", "number", "value", "what it trades"], rows)
+        write_table(f"tuning_{name}", ["constant", "value"], rows)
 
 
 if __name__ == "__main__":

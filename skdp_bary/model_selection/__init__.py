@@ -1,4 +1,4 @@
-"""Choosing hyper-parameters."""
+"""Private choice of hyperparameters."""
 
 from .curves import choose_n_clusters
 from .search import PrivateSearchCV

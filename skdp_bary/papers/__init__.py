@@ -1,4 +1,4 @@
-"""Published methods, each in one file that cites its source and says what is wrong with it."""
+"""Published methods. Each one cites its source and lists its flaws."""
 
 from contextlib import suppress
 from importlib import import_module

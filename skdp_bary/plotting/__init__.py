@@ -1,4 +1,4 @@
-"""Pictures of releases and of budgets; they need matplotlib, the extra ``plot``."""
+"""Plots of releases and budgets. They need matplotlib (extra ``plot``)."""
 
 from .curves import BudgetDisplay, NumbersDisplay
 from .maps import HeatmapDisplay, MeasureDisplay

@@ -1,4 +1,4 @@
-"""What every column of a table can hold, declared in public before any row is read."""
+"""Declarations of the columns of a table, made publicly before any row is read."""
 
 from .kinds import Boolean, Category, Date, Integer, Number, Ordinal, Text
 from .schema import Derived, InOrder, Key, Schema, Shares

@@ -1,4 +1,4 @@
-"""Optimal transport between public or released measures; no privacy word in it."""
+"""Optimal transport between public or released measures. It does not protect its input."""
 
 from .barycenter import free_support_barycenter
 from .measures import DiscreteMeasure

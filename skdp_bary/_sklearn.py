@@ -18,7 +18,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_threads  # noqa: F401
-from sklearn.utils._repr_html.estimator import _get_visual_block, _VisualBlock, estimator_html_repr
+from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.parallel import Parallel
 
 from ._version import __version__
@@ -278,39 +278,6 @@ def captioned_block(estimator, caption):
         name_details=str(estimator),
         name_caption=caption,
     )
-
-
-def captioned_diagram(estimator, captions):
-    """Return scikit-learn's diagram of an estimator, with a line below the name of every step.
-
-    Parameters
-    ----------
-    estimator : estimator
-    captions : dict
-        Lines by the identity of a step.
-    """
-    whole = _captioned(estimator, captions)
-    drawn = _Privacy("serial", [whole], dash_wrapped=False)
-    drawn.said = str(estimator)
-    return estimator_html_repr(drawn)
-
-
-class _Privacy(_VisualBlock):
-    def __str__(self):
-        return self.said
-
-
-_Privacy.__name__ = "Privacy"  # what scikit-learn writes above the diagram
-
-
-def _captioned(estimator, captions):
-    block = _get_visual_block(estimator)
-    if block.kind == "single":
-        if id(estimator) in captions:
-            return captioned_block(estimator, captions[id(estimator)])
-        return block
-    block.estimators = [_captioned(part, captions) for part in block.estimators]
-    return block
 
 
 # Pickles know which version wrote them and what they hold; damaged ones are refused.

@@ -3,7 +3,6 @@
 import inspect
 import traceback
 
-import joblib
 import numpy as np
 import pytest
 
@@ -11,9 +10,7 @@ from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure
 from tests.discovery import private_estimators
 from tests.world import home
 
-counting = home("collect")
 desk_module = home("Desk")
-arrays = home("ArraySource")
 
 X = np.random.default_rng(0).random((60, 2))
 
@@ -40,23 +37,10 @@ def test_nothing_a_bar_or_lines(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("PrivateMeasure: step 1 of 2, count: DiscreteLaplace(epsilon=")
     assert lines[2:] == ["PrivateMeasure: post-processing"]  # one line per step
+    measure(verbose=2).fit(X[:7])  # and no word of how many rows there are
+    assert capsys.readouterr().err.splitlines()[2:] == lines[2:]
     with pytest.raises(ValueError, match="verbose must be 0 or 1 or 2"):
         measure(verbose=3).fit(X)
-
-
-def test_rows_are_quarters_and_never_numbers(monkeypatch, capsys):
-    """A line a part would tell how many parts there are, at a border whether a row is there."""
-    said = []
-    monkeypatch.setattr(arrays, "CHUNK_ROWS", 7)
-    for n_rows in (7, 8, 3 * 7, 60):
-        measure(n_hint=9, depth=3, verbose=2).fit(X[:n_rows])
-        said.append(capsys.readouterr().err)
-    with joblib.parallel_config("loky", n_jobs=2), monkeypatch.context() as patched:
-        patched.setattr(counting, "Parallel", lambda: list)
-        patched.setattr(counting, "delayed", lambda f: f)
-        measure(n_hint=9, depth=3, verbose=2).fit(X)
-    assert set(said) == {capsys.readouterr().err}
-    assert said[0].count("%") == 4 and said[0].splitlines()[0].endswith(" 25% 50% 75% 100%")
 
 
 @pytest.mark.parametrize(

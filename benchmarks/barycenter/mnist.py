@@ -20,9 +20,8 @@ import numpy as np
 
 from benchmarks.recording import Results
 from skdp_bary import PrivateWassersteinBarycenter
-from skdp_bary.estimators.barycenter_methods import transport_cost
 from skdp_bary.exceptions import PrivacyWarning
-from skdp_bary.transport import DiscreteMeasure, free_support_barycenter
+from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 
 RESULTS = Results("barycenter_mnist")
 N_CLASSES, N_ROWS, N_ATOMS, N_AXES = 10, 5400, 40, 60
@@ -41,7 +40,8 @@ def load_rows(folder):
 def mean_cost(X, y, support):
     """Return the exact mean cost from the classes to the atoms."""
     atoms = DiscreteMeasure(support)
-    return float(np.mean([transport_cost(X[y == code], atoms, 2) for code in range(N_CLASSES)]))
+    clouds = [DiscreteMeasure(X[y == code]) for code in range(N_CLASSES)]
+    return float(np.mean([solve_semidiscrete(cloud, atoms).cost for cloud in clouds]))
 
 
 def public_atoms(X, y, seed):

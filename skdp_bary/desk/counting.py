@@ -8,7 +8,7 @@ from io import BytesIO
 from itertools import chain
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
@@ -95,25 +95,18 @@ _PIECES = 2  # a thread and chunk: who is done early takes another one
 _EXTRA_BYTES = 1 << 27  # of the integers that all threads but one hold
 
 
-def collect(query, rows, told=lambda share: None):
+def collect(query, rows):
     """Return the sketch of `query` over all rows.
 
-    Rows are counted in threads, one per core, or where they are, by Dask or Spark workers. Inside
-    ``joblib.parallel_config(n_jobs=...)`` that many workers count them, of the kind asked for.
-    Only sketches travel; they hold integers, which add up to the same in any order. ``told(share)``
-    hears which share of the rows has been read.
+    Rows are counted in threads, or where they are, by Dask or Spark workers. Only sketches travel;
+    they hold integers, which add up to the same in any order.
     """
     source = rows.source
     if isinstance(source, WorkerSource):
         return _collect_on_workers(query, source)
-    if wants_processes() and source.n_parts > 1:
-        workers = min(effective_n_jobs(None), source.n_parts)
-        shares = [range(start, source.n_parts, workers) for start in range(workers)]
-        found = _merged(Parallel()(delayed(_count_parts)(query, source, share) for share in shares))
-        told(1.0)
-        return found
     workers = n_threads() if query.in_threads else 1
-    total, chunks = Sketch(query), _chunks(source, range(source.n_parts), told)
+    total = Sketch(query)
+    chunks = chain.from_iterable(map(source.read, range(source.n_parts)))
     first = next(chunks, None)
     if first is None:
         return total
@@ -124,34 +117,15 @@ def collect(query, rows, told=lambda share: None):
     if workers == 1 or _n_pieces(total, workers, first) == 1:
         return total.update_all(chunks)
     pieces = (piece for each in chunks for piece in each.pieces(_n_pieces(total, workers, each)))
-    return _merged(
-        [total, *share_out(lambda some: Sketch(query).update_all(some), pieces, workers)]
-    )
+    for sketch in share_out(lambda some: Sketch(query).update_all(some), pieces, workers):
+        total.merge(sketch)
+    return total
 
 
 def _n_pieces(sketch, workers, chunk):
     """Number of pieces of a chunk: each is worth its thread, and its integers."""
     effort = len(chunk.X) * sketch.query.row_effort(chunk.X.shape[1])
     return int(np.clip(effort // max(_LEAST_EFFORT, sketch.size), 1, _PIECES * workers))
-
-
-def _merged(sketches):
-    total, *others = sketches
-    for sketch in others:
-        total.merge(sketch)
-    return total
-
-
-def _chunks(source, parts, told=lambda share: None):
-    """Yield all chunks of some parts, and tell which share of all parts has been read."""
-    n_parts = source.n_parts
-    for part in parts:
-        yield from source.read(part)
-        told((part + 1) / n_parts)
-
-
-def _count_parts(query, source, parts):
-    return Sketch(query).update_all(_chunks(source, parts))
 
 
 def _count_tables(query, reader, parts):
@@ -206,12 +180,6 @@ def n_threads():
     return 1 if getattr(backend, "nesting_level", 0) else openmp_threads()
 
 
-def wants_processes():
-    """Whether ``joblib.parallel_config`` asks for workers that are not threads."""
-    backend, _ = get_active_backend()
-    return effective_n_jobs(None) > 1 and not getattr(backend, "supports_sharedmem", False)
-
-
 _controller = cache(ThreadpoolController)  # looks for the libraries, which takes 10 ms
 
 
@@ -256,33 +224,6 @@ def keep_freed_memory():
     np.empty((32 << 20) - (1 << 16), dtype=np.uint8)
 
 
-class SharedTasks:
-    """An iterator that several threads may draw from.
-
-    Parameters
-    ----------
-    tasks : iterator
-    """
-
-    def __init__(self, tasks):
-        self._tasks = tasks
-        self._lock = threading.Lock()
-        self._over = False
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        with self._lock:
-            if self._over:
-                raise StopIteration
-            return next(self._tasks)
-
-    def close(self):
-        """Let every thread find that there are no more tasks."""
-        self._over = True
-
-
 def share_out(work, tasks, n_threads):
     """Results of ``work(tasks)`` in every one of several threads that share `tasks`.
 
@@ -296,10 +237,19 @@ def share_out(work, tasks, n_threads):
     """
     if n_threads == 1:
         return [work(tasks)]
-    shared = SharedTasks(tasks)
+    lock, over = threading.Lock(), threading.Event()
+
+    def shared():
+        while not over.is_set():
+            with lock:
+                task = next(tasks, over)
+            if task is over:
+                return
+            yield task
+
     with one_blas_thread(), ThreadPoolExecutor(n_threads - 1) as others:
-        found = [others.submit(work, shared) for _ in range(n_threads - 1)]
+        found = [others.submit(work, shared()) for _ in range(n_threads - 1)]
         try:
-            return [work(shared), *(each.result() for each in found)]
+            return [work(shared()), *(each.result() for each in found)]
         finally:
-            shared.close()  # after an error or an interrupt in one thread the others stop too
+            over.set()  # after an error or an interrupt in one thread the others stop too

@@ -17,7 +17,6 @@ from .tape import AllAnswered, active_tape
 
 _SUM_ROOM = 1 << 62  # of sums: what is left is for noise
 _WIDTH = 24  # of the bar
-_SHARES = 4  # shares of the rows in a line: one a part would count the parts, and so the rows
 _REHEARSAL_ROOM = 16.0  # what is asked of rows may be more sensitive than of nobody
 
 
@@ -50,21 +49,13 @@ class Progress:
         self._who = who
         self._verbose = verbose
         self._drawn = ""  # the text of a line that has no end yet
-        self._told = 0  # quarters of the rows that its line has
 
     def step(self, number, total, step):
         """Show the next step of a plan; numbers begin at 0."""
-        self._told = 0
         if self._verbose == 1:
             self._draw(number / total, f"{number + 1}/{total} {step.name}")
         elif self._verbose:
-            self._line(f"step {number + 1} of {total}, {step.name}: {step.mechanism}, rows read:")
-
-    def read(self, share):
-        """Add the quarters of the rows that were read to the line of the step, each once."""
-        while self._verbose == 2 and self._drawn and self._told < int(_SHARES * share):
-            self._told += 1
-            _write(f" {self._told / _SHARES:.0%}")
+            self._line(f"step {number + 1} of {total}, {step.name}: {step.mechanism}")
 
     def finish(self):
         """Show that everything is released, and only post-processing is left."""
@@ -188,7 +179,7 @@ class Desk:
         # how far one person moves the answer, and the noise of that: before anything is read
         sensitivity, scales = require_noise(query, step, relation)
         self._progress.step(self._n_asked, self._n_questions(), step)
-        sketch = collect(query, self._rows, self._progress.read)
+        sketch = collect(query, self._rows)
         if not self._is_paid:
             self.pay()
         self._n_asked += 1  # an interrupt from here on leaves the step used

@@ -28,6 +28,7 @@ from ..privacy.spending import SharedBudget
 from ..rows.opening import warn
 from ..rows.persons import encode_labels
 from ..transport.measures import DiscreteMeasure
+from ..transport.semidiscrete import solve_semidiscrete
 from .barycenter_methods import (
     AutoMethod,
     BarycenterSetting,
@@ -35,7 +36,6 @@ from .barycenter_methods import (
     CoresetMethod,
     PyramidMethod,
     advise,
-    transport_cost,
 )
 from .barycenter_subspace import SubspaceMethod
 from .base import BasePrivateEstimator
@@ -297,11 +297,12 @@ class PrivateWassersteinBarycenter(
         X = self._floats(X)
         atoms = DiscreteMeasure(self.support_, self.weights_)
         if y is None:
-            return -transport_cost(X, atoms, self.p)
+            return -solve_semidiscrete(DiscreteMeasure(X), atoms, p=self.p).cost
         codes = encode_labels(y, self.classes_, len(X))
         present = np.unique(codes)
         weights = self.class_weights_[present]
-        costs = [transport_cost(X[codes == code], atoms, self.p) for code in present]
+        clouds = [DiscreteMeasure(X[codes == code]) for code in present]
+        costs = [solve_semidiscrete(cloud, atoms, p=self.p).cost for cloud in clouds]
         return -float(weights @ costs / weights.sum())
 
     def sample(self, n_samples: int = 1, random_state: RandomState | None = None) -> np.ndarray:

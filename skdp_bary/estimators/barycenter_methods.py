@@ -16,7 +16,6 @@ from ..queries.frames import Frame
 from ..queries.maps import Mapped
 from ..transport.barycenter import free_support_barycenter
 from ..transport.measures import DiscreteMeasure
-from ..transport.semidiscrete import solve_semidiscrete
 from ..transport.tree_fits import prune
 from .clustering import is_gaussian
 from .clustering_high import HighMethod, mean_about, rows_reach, shortened
@@ -323,22 +322,6 @@ def cost_within(result, weights):
         weight * (t.cost - float(t.masses @ ((t.projections - result.support) ** 2).sum(axis=1)))
         for weight, t in zip(weights, result.transports, strict=True)
     )
-
-
-def transport_cost(X, atoms, p):
-    """Return the exact transport cost from rows to atoms.
-
-    Of squared distances, the part across the span of the atoms is the same for every atom, so it
-    is added afterwards, and the transport is solved in as many dimensions as there are atoms.
-    """
-    if p != 2 or X.shape[1] <= atoms.n_points:
-        return solve_semidiscrete(DiscreteMeasure(X), atoms, p=p).cost
-    center = atoms.mean()
-    span = np.linalg.svd(atoms.support - center, full_matrices=False)[2]
-    rows, inside = X - center, (X - center) @ span.T
-    images = DiscreteMeasure((atoms.support - center) @ span.T, atoms.weights)
-    across = float(((rows - inside @ span) ** 2).sum(axis=1).mean())
-    return solve_semidiscrete(DiscreteMeasure(inside), images).cost + across
 
 
 # The barycenter of private k-means centers: what few rows in many features bear with any noise.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from html import escape
 from inspect import getattr_static
 
 from sklearn.pipeline import Pipeline
 
-from .._sklearn import BaseSearchCV, captioned_diagram, checksum
+from .._sklearn import BaseSearchCV, checksum
 from ..estimators.base import BasePrivateEstimator
 from ..estimators.notices import told_of_several
 from ..estimators.scaling import PrivateStandardScaler
@@ -63,8 +63,7 @@ def check_private(estimator: Estimator, *, strict: bool = False) -> PrivacyRepor
             "check_private(make_pipeline(DomainScaler((0, 1)), PrivateKMeans(3)))."
         )
     steps = list(_walk("", estimator))
-    found = tuple(_with_shared_budget(steps, bounds_advice("", estimator)))
-    report = PrivacyReport(found, estimator)
+    report = PrivacyReport(tuple(_with_shared_budget(steps, bounds_advice("", estimator))))
     if strict and not report.ok:
         raise LeakError(f"Fitting this is not private, or not known to be:\n{report}")
     return report
@@ -382,7 +381,6 @@ def _in_words(domain):
 
 PRIVATE, PUBLIC, LEAKS, UNKNOWN = "private", "public", "leaks", "unknown"
 _MARKS = {PRIVATE: "ok", PUBLIC: "ok", LEAKS: "LEAKS", UNKNOWN: "?"}
-_WORDS = {PRIVATE: "paid", PUBLIC: "free", LEAKS: "LEAKS", UNKNOWN: "unknown"}
 
 
 @dataclass(frozen=True)
@@ -418,12 +416,9 @@ class PrivacyReport:
     Attributes
     ----------
     steps : tuple of StepVerdict
-    estimator : object or None
-        The pipeline, drawn in notebooks with a mark at every step.
     """
 
     steps: tuple
-    estimator: Estimator | None = field(default=None, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -432,20 +427,7 @@ class PrivacyReport:
 
     def _repr_html_(self):
         whole = "every step keeps the guarantee" if self.ok else "not private, or not known to be"
-        steps = f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
-        return f"{self._diagram()}<p>{whole}</p>{steps}"
-
-    def _diagram(self):
-        """Return the diagram of a pipeline with a mark at every step; of one estimator nothing."""
-        if len(self.steps) < 2:
-            return ""
-        params = self.estimator.get_params()
-        captions = {
-            id(params[step.name]): f"{_WORDS[step.verdict]}: {step.reason}"
-            for step in self.steps
-            if step.name in params
-        }
-        return captioned_diagram(self.estimator, captions)
+        return f'<p>{whole}</p><pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
 
     def __str__(self):
         lines = []

@@ -343,9 +343,6 @@ class ArraySource:
         self._kept = kept if self._persons is None else kept[self._persons]
         self._views, self._memos = {}, {}
 
-    def __getstate__(self):
-        return vars(self) | {"_views": {}, "_memos": {}}  # workers fill their own
-
     @property
     def persons_have_one_class(self):
         """Whether no person has rows in two classes; to be asked only where labels are public."""

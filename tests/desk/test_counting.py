@@ -110,14 +110,6 @@ def test_a_function_of_somebody_else_is_called_by_one_thread(monkeypatch):
     assert found == {threading.get_ident()}
 
 
-def test_joblib_processes_give_the_same_integers():
-    many = np.random.default_rng(2).random((2 * home("ArraySource").CHUNK_ROWS + 17, 2))
-    query = world.LevelCounts(CellTree(Box([0.0, 0.0], [1.0, 1.0]), 6))
-    alone = integers(query, rows(many))
-    with joblib.parallel_config(n_jobs=2):
-        assert same(integers(query, rows(many)), alone)
-
-
 def test_an_error_in_a_worker_is_the_error_of_the_fit(monkeypatch):
     monkeypatch.setattr(home("ArraySource"), "CHUNK_ROWS", 100)
     bad = X.copy()

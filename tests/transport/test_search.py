@@ -126,7 +126,7 @@ def test_exact_pull_is_that_of_the_exact_plan_and_points_that_touch_have_none():
 
 def test_few_points_out_of_balance_are_planned_exactly_and_stay_so(monkeypatch):
     problem, level = apart(), Level(40, max_iter=9, imbalance=0.01, tol=1e-3)
-    where = "skdp_bary.transport.barycenter_search.approach"
+    where = "skdp_bary.transport.barycenter.approach"
     monkeypatch.setattr(
         where, lambda problem, potentials, *_: world.heat(problem, potentials, 1e-3)
     )

@@ -3,15 +3,16 @@
 Monitor drift with a private sketch
 ===================================
 
-A model was trained on private rows. Every week new rows come in that are not private, say from the
-model's own test rig, and somebody asks whether they still look like the training rows. A comparison
-with the private rows every week would spend budget every week. One sketch spends once.
+A model was trained on private rows. Every week, new rows arrive that are not private, for example
+from a test rig. Do they still look like the training rows? A weekly comparison with the private
+rows would spend budget every week. A sketch spends budget only once.
 """
 
 # %%
 # The release
 # -----------
-# The sketch is charged to the budget of the training rows, which are then no longer needed.
+# The sketch is charged to the budget of the training rows. After that, the rows are no longer
+# needed.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,8 +43,8 @@ for week in weeks:
 print(f"spent after {len(weeks)} comparisons: {budget.total()}")
 
 # %%
-# The bars are the error of the noise, which was drawn once and moves all weeks together. The first
-# weeks show how much samples differ without drift.
+# The bars show the error due to the noise. The noise was drawn once, so it shifts all weeks
+# together. The first weeks show how much samples differ without drift.
 
 quiet = np.array(distances[:20])
 alarm = quiet.mean() + 5 * quiet.std()

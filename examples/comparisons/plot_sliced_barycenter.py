@@ -3,16 +3,17 @@
 Sliced barycenter of three clinics
 ==================================
 
-Three clinics have patients of different kinds. What is the typical distribution, halfway between
-theirs? The sliced Wasserstein barycenter averages quantiles on every slice, so it follows from the
-released quantiles of the groups without looking at anybody again.
+Three clinics have different patients. Which distribution is halfway between theirs? The sliced
+Wasserstein barycenter averages quantiles on every slice, so it can be computed from the released
+quantiles of the groups, without reading the rows again.
 """
 
 # %%
 # The groups
 # ----------
-# A patient belongs to one clinic, so the three releases together cost what one of them costs. Under
-# the default relation the clinic of a patient is private too, so their *names* must be given.
+# A patient belongs to one clinic, so the three releases together cost as much as one of them.
+# Under the default relation the clinic of a patient is private too, so pass the public *names* of
+# the clinics.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,7 +46,7 @@ for other in clinics[1:]:
 # %%
 # Barycenters with any weights
 # ----------------------------
-# They are computed from the release, and so are the points that have their slices.
+# The barycenters, and points with the same slices, are computed from the release.
 
 panels = {"equal": None, "mostly south": [0.2, 0.6, 0.2]}
 _, axes = plt.subplots(1, 2, figsize=(10, 5), sharex=True, sharey=True)

@@ -3,9 +3,10 @@
 Compare two hospital cohorts
 ============================
 
-Two hospitals measured age and blood pressure. Neither may show its rows. One call of
-:class:`~skdp_bary.PrivateTwoSampleTest` says whether both have patients of one kind; a
-:class:`~skdp_bary.PrivateDriftSketch` of each says where they differ.
+Two hospitals measured age and blood pressure. Neither may show its rows.
+:class:`~skdp_bary.PrivateTwoSampleTest` tests whether the patients of both hospitals have the
+same distribution. A :class:`~skdp_bary.PrivateDriftSketch` of each hospital shows where they
+differ.
 """
 
 # %%
@@ -51,8 +52,8 @@ plt.show()
 # %%
 # Location of the difference
 # --------------------------
-# Two sketches show where the cohorts differ, and can be compared with other hospitals later. The
-# sketches are about disjoint parts, so both together cost as much as one.
+# Two sketches show where the cohorts differ, and can be compared with sketches of other hospitals
+# later. The two sketches are of disjoint parts of the data, so together they cost as much as one.
 
 sketches = [
     PrivateDriftSketch(epsilon=2.0, bounds=BOUNDS, accountant=budget.part(name)).fit(rows)

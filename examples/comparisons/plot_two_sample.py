@@ -4,16 +4,16 @@ Compare private and public data
 ===============================
 
 A hospital measured its patients and may not show them. A public survey measured other people. Do
-both come from one population? :class:`~skdp_bary.DPSlicedWasserstein` releases noisy quantiles of
-projections once, and any number of distances follow from that release. The p-value comes from a
-:class:`~skdp_bary.PrivateDriftSketch`, which is made for tests.
+both come from the same population? :class:`~skdp_bary.DPSlicedWasserstein` releases noisy
+quantiles of projections once, and any number of distances follow from that release. The p-value
+comes from a :class:`~skdp_bary.PrivateDriftSketch`, which is made for tests.
 """
 
 # %%
 # The rows
 # --------
-# Three measurements a person, scaled to [-1, 1] by ranges that are known to medicine, not taken
-# from these data. The second survey has people who are a little different in one of them.
+# There are three measurements per person, scaled to [-1, 1] by ranges from medical knowledge, not
+# from this data. In the second survey, people differ slightly in one measurement.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,16 +30,16 @@ shifted = rng.normal(size=(5_000, 3)) @ shape + [0.05, 0.0, 0.0]
 # %%
 # The release
 # -----------
-# Each fit spends a budget. ``n_min`` is a public lower bound: the hospital has said that
-# it sees more than 15 000 patients.
+# Each fit has its own budget. ``n_min`` is a public lower bound: the hospital has published that
+# it has more than 15,000 patients.
 
 sliced = DPSlicedWasserstein(epsilon=1.0, bounds=(-1, 1), n_min=15_000).fit(patients)
 sketch = PrivateDriftSketch(epsilon=1.0, bounds=(-1, 1)).fit(patients)
 print(f"{sliced.quantiles_.size} quantiles, noise {sliced.noise_std_[0]:.4f} on each")
 
 # %%
-# Distances come with the error that the noise gives them, and tests with a p-value that knows both
-# the noise and that rows are samples. All of this is free.
+# Distances come with the standard error due to the noise. Tests come with a p-value that accounts
+# for both noise and sampling. None of this has a privacy cost.
 
 for name, rows in (("same", same), ("shifted", shifted)):
     distance, error = sliced.distance(rows, return_std=True)
@@ -47,8 +47,9 @@ for name, rows in (("same", same), ("shifted", shifted)):
     print(f"{name:8} distance {distance:.4f} +- {error:.4f}, p = {result.pvalue:.2f}")
 
 # %%
-# Where do they differ? The slice whose mean is furthest from that of the public rows (dashed), with
-# the band of the noise. A single slice says little; the distance is a mean over all of them.
+# Where do they differ? The plot shows the slice whose mean is furthest from that of the public
+# rows (dashed), with a band for the noise. A single slice says little; the distance is a mean
+# over all slices.
 
 SlicesDisplay.from_estimator(sliced, shifted, n_slices=1)
 plt.show()

@@ -3,14 +3,14 @@
 Color quantization
 ==================
 
-Vector quantization keeps a few colors of a picture. Here the pictures belong to people, every
-pixel is a row, and the palette is shared. Only the import differs from what one would write with
-scikit-learn's KMeans.
+Vector quantization reduces a picture to a few colors. Here each picture belongs to one person,
+each pixel is a row, and all pictures share one palette. Compared with scikit-learn's KMeans, the
+import, the bounds and ``groups`` are new.
 """
 
 # %%
-# Three hundred small pictures of sky, grass and roofs, one a person. A person is all pixels of a
-# picture: that is what ``groups`` says.
+# There are three hundred small pictures of sky, grass and roofs, one per person. ``groups``
+# states that all pixels of a picture belong to one person.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,7 +40,7 @@ kmeans = PrivateKMeans(n_clusters=6, epsilon=2.0, bounds=(0, 1), n_hint=300)
 kmeans.fit(pixels, groups=people)
 
 # %%
-# The palette is released; painting somebody's own picture with it stays on their machine.
+# The palette is released. People recolor their own pictures on their own machines.
 
 mine = picture()
 painted = kmeans.cluster_centers_[kmeans.predict(mine.reshape(-1, 3))].reshape(mine.shape)

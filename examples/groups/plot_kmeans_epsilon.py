@@ -3,8 +3,8 @@
 Clustering cost by epsilon
 ==========================
 
-A curve of the cost against epsilon, for both kinds of noise, with few and with many features. It
-is a simulation on generated rows: costs on private rows could not be published.
+This example plots the cost by epsilon, for both kinds of noise, with few and with many features.
+It uses simulated rows, because exact costs on private rows must not be published.
 """
 
 # %%

@@ -3,12 +3,13 @@
 Place ten offices
 =================
 
-A company knows where its customers live and wants to place offices near them. The customers' homes
-are private; ten good places need not be.
+A company knows where its customers live and wants to place offices near them. The customers'
+homes are private. The ten places may be published.
 """
 
 # %%
-# Generated homes in a square of one by one. Bounds and the rough number of customers are public.
+# The homes are simulated in the unit square. The bounds and the approximate number of customers
+# are public.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,13 +27,14 @@ kmeans = PrivateKMeans(n_clusters=10, epsilon=1.0, bounds=(0, 1), n_hint=30_000)
 print(kmeans.privacy_)
 
 # %%
-# The picture needs no rows: gray points are the cells that the release says are inhabited, bars are
-# two standard deviations of the noise.
+# The picture is drawn from the release only. Gray points are cells that are inhabited according
+# to the release. Bars are two standard deviations of the noise.
 
 ClusterDisplay.from_estimator(kmeans)
 
 # %%
-# How many offices? The same release answers for every number, at no further cost in privacy.
+# How many offices are needed? The same release gives the cost for every number of offices, at no
+# further privacy cost.
 
 curve = choose_n_clusters(kmeans, range(1, 21))
 fig, ax = plt.subplots(layout="constrained")

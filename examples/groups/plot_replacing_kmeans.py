@@ -3,17 +3,17 @@
 Private KMeans in a pipeline
 ============================
 
-A pipeline that turns rows into distances to cluster centers, in front of a classifier. The centers
-come from private rows; the classifier is trained on rows that are public.
+This pipeline turns rows into distances to cluster centers and passes them to a classifier. The
+centers come from private rows; the classifier is trained on public rows.
 """
 
 # %%
-# With scikit-learn's KMeans it would read
+# With scikit-learn's KMeans, the pipeline would be
 #
 # ``make_pipeline(KMeans(30), LogisticRegression())``.
 #
-# Scaling needs public bounds instead of the rows' own range, and everything after the centers is as
-# before.
+# Scaling uses public bounds instead of the range of the rows. Everything after the centers is
+# unchanged.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,7 +45,7 @@ plain = LogisticRegression().fit(X_train, y_train).score(X_test, y_test)
 print(f"distances to private centers: {accuracy:.3f}, coordinates alone: {plain:.3f}")
 
 # %%
-# The cells of the centers.
+# The plot shows the cells of the centers.
 
 grid = np.stack(np.meshgrid(np.linspace(-1.5, 2.5, 300), np.linspace(-1, 1.5, 200)), axis=-1)
 labels = kmeans.predict(grid.reshape(-1, 2)).reshape(200, 300)

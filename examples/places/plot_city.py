@@ -3,19 +3,19 @@
 Private map of a city
 =====================
 
-An operator knows where its users checked in. It wants to publish a map of the city that planners
-can work with, and must not reveal where any single user has been.
+An operator knows where its users checked in. It wants to publish a map of the city for planners,
+but must not reveal where any single user has been.
 
 :class:`~skdp_bary.PrivateMeasure` releases a discrete measure: weighted points close to the
-distribution of the users in Wasserstein distance. Drawing it, sampling from it and computing with
-it is free afterwards.
+distribution of the users in Wasserstein distance. Plotting it, sampling from it and computing
+with it has no further privacy cost.
 """
 
 # %%
 # The rows
 # --------
-# A generated city, with the person behind every check-in. The bounds of the map are public: they
-# are the bounds of the city, not of the data.
+# The city is simulated, with a person ID for every check-in. The bounds of the map are public:
+# they are the bounds of the city, not of the data.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,8 +38,8 @@ measure = PrivateMeasure(epsilon=1.0, bounds=CITY_BOUNDS).fit(X, groups=people)
 print(f"{len(measure.weights_)} points; about {measure.total_:.0f} people")
 
 # %%
-# The data owner may compare both maps. Do not publish the left one. It counts rows, the release
-# counts people, so the busiest users weigh more on the left.
+# The data owner may compare both maps. Do not publish the left one. It counts rows, whereas the
+# release counts people, so the most active users have more weight on the left.
 
 MeasureDisplay.from_comparison(measure, X)
 plt.show()
@@ -47,7 +47,7 @@ plt.show()
 # %%
 # Synthetic rows
 # --------------
-# Samples come from the release, not from the data, so any number has no privacy cost.
+# Samples come from the release, not from the data, so any number of samples has no privacy cost.
 
 synthetic = measure.sample(5_000)
 MeasureDisplay.from_estimator(measure)

@@ -3,12 +3,12 @@
 Facility location with barycenters
 ==================================
 
-A company sells three products. Each has customers of its own, in places of their own, and every
-distribution center is to stock the same mix of them. The best places for the centers are the atoms
-of the *Wasserstein barycenter* of the three distributions of customers: each center serves an equal
-share of every product's demand, and goods travel as little as possible on average.
+A company sells three products to different customers in different places. Every distribution
+center should stock the same mix of products. The best places for the centers are the atoms of the
+*Wasserstein barycenter* of the three distributions of customers: each center serves an equal
+share of the demand for every product, and goods travel as little as possible on average.
 
-Where a customer lives is private. Which products there are is not.
+The homes of customers are private. The list of products is public.
 """
 
 # %%
@@ -44,7 +44,7 @@ BarycenterDisplay.from_estimator(centers)
 plt.show()
 
 # %%
-# The same customers, for the data owner only:
+# The same plot with the customers, for the data owner only:
 
 BarycenterDisplay.from_comparison(centers, X, product)
 plt.show()
@@ -77,7 +77,7 @@ plt.show()
 # %%
 # Centers of new customers
 # ------------------------
-# ``map`` gives the center of any row, including new customers, from the release and that row.
+# ``map`` computes the center for any row, including new customers, from the release and that row.
 
 newcomers = np.array([[10.0, 10.0], [30.0, 5.0], [50.0, 20.0]])
 for place, center in zip(newcomers, centers.map(newcomers, label=0), strict=True):

@@ -3,16 +3,17 @@
 Heatmap without a trusted curator
 =================================
 
-Here no curator collects the rows. Every phone adds a little noise to its own counts, cuts them into
-shares that mean nothing on their own, and sends the shares through a shuffler. Only sums come out,
-with noise that no phone knows, and only if enough people take part.
+Here, no curator collects the rows. Every phone adds a little noise to its own counts, splits them
+into shares that reveal nothing individually, and sends the shares through a shuffler. Only noisy
+sums come out, and only if enough people take part. No phone knows the total noise.
 """
 
 # %%
 # A plan and one message
 # ----------------------
-# The plan is public: the map, what is measured, the guarantee, and how many honest participants it
-# relies on. How many messages a person sends for each cell follows from that.
+# The plan is public. It states the map, the measured levels, the guarantee, and the number of
+# honest participants that the guarantee relies on. These determine the number of messages that a
+# person sends for each cell.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,7 +43,8 @@ print("the first messages of person 0, cell and share:", own[:3].tolist())
 # %%
 # One round
 # ---------
-# The analyzer sees the messages of all in random order. Fitted, it is a heatmap like any other.
+# The analyzer sees the messages of all people in random order. After the fit, it is a heatmap
+# like any other.
 
 batches = [ShuffleClient(plan).messages(X[people == person]) for person in range(N_PEOPLE)]
 one_round = ShuffleAnalyzer(plan).fit(shuffle_messages(batches))
@@ -58,8 +60,9 @@ except ValueError as error:
 # %%
 # Two rounds
 # ----------
-# A coarse look first, and then cells where it showed people. The two rounds share the budget, and
-# most of the cells that are empty are never measured closely.
+# The first round measures coarse cells. The second round measures finer cells where the first one
+# showed people. The two rounds share the budget, and most empty cells are never measured in
+# detail.
 
 rounds = ShuffleRounds(CITY_BOUNDS, epsilon=2.0, delta=1e-6, n_guaranteed=150, n_max=250)
 two_rounds = simulate_shuffle(rounds, X, people)
@@ -69,7 +72,7 @@ print(f"two rounds: {sent / 1000:.1f} kB a person")
 # %%
 # Comparison with a curator
 # -------------------------
-# A curator who is trusted with the rows can do without delta and without messages.
+# A trusted curator needs neither delta nor messages.
 
 curator = PrivateEMDHeatmap(2.0, bounds=CITY_BOUNDS, n_hint=N_PEOPLE).fit(X, groups=people)
 noiseless = LevelwiseEMDHeatmap(1e5, bounds=CITY_BOUNDS, method="laplace")

@@ -3,8 +3,8 @@
 Gaze heatmap
 ============
 
-Eye trackers record where people look, and how somebody looks at pictures says a lot about them. A
-private heatmap of the looks of a group keeps what designers want to know and hides every person.
+Eye trackers record where people look, which can reveal a lot about a person. A private heatmap of
+the fixations of a group shows designers where the group looks, and hides every person.
 """
 
 # %%
@@ -36,8 +36,8 @@ def overlay(ax, heatmap, title):
 # %%
 # Three values of epsilon
 # -----------------------
-# The map on the left is exact, for the data owner only. With ``groups`` all fixations of a person
-# are protected together.
+# The map on the left is exact and for the data owner only. With ``groups``, all fixations of a
+# person are protected together.
 
 noiseless = LevelwiseEMDHeatmap(1e5, bounds=GAZE_BOUNDS, method="laplace")
 truth = noiseless.fit(X, groups=people).heatmap_
@@ -53,8 +53,8 @@ plt.show()
 # %%
 # Comparison at the same epsilon
 # ------------------------------
-# The method of the paper, and plain noise on every pixel, which dominates the fixations of a
-# hundred people.
+# The plot compares with the method of the paper, and with noise on every pixel. For a hundred
+# people, noise on every pixel dominates the fixations.
 
 _, axes = plt.subplots(1, 3, figsize=(13, 3.6), layout="constrained")
 models = {

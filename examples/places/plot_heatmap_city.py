@@ -3,15 +3,15 @@
 City heatmap at three values of epsilon
 =======================================
 
-Where do the users of a service go? :class:`~skdp_bary.PrivateEMDHeatmap` answers with a heatmap in
-which every user counts once, and no user can be found.
+Where do the users of a service go? :class:`~skdp_bary.PrivateEMDHeatmap` releases a heatmap in
+which every user counts once and is protected.
 """
 
 # %%
 # Three values of epsilon
 # -----------------------
-# A few hundred people, most with a few check-ins and some with very many. The bounds of the city
-# and an estimate of the number of people are public.
+# There are a few hundred people, most with a few check-ins and some with very many. The bounds of
+# the city and an estimate of the number of people are public.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -58,8 +58,8 @@ plt.show()
 # %%
 # Bus stops
 # ---------
-# The cells of the release represent the people in any problem that depends on distances, such as
-# five stops near most people.
+# The cells of the release can stand for the people in any problem that depends on distances, such
+# as placing five stops near most people.
 
 stops, cost = city.k_median(5, random_state=0)
 print(f"about {cost / city.total_:.1f} km to the nearest stop, along the streets")

@@ -3,8 +3,8 @@
 Person-level privacy with uneven row counts
 ===========================================
 
-On most platforms a few people have most of the rows. This example shows what that does to a map,
-and to the guarantee, with and without person ids.
+On most platforms, a few people have most of the rows. This example shows the effect on a map, and
+on the guarantee, with and without person IDs.
 """
 
 # %%
@@ -34,8 +34,8 @@ print(f"the busiest tenth has {busiest[: len(busiest) // 10].sum() / len(X):.0%}
 # %%
 # Two maps
 # --------
-# Without ``groups`` a row is a person, and the courier looks like a crowd. With ``groups`` each
-# person has a mass of one, divided among their rows.
+# Without ``groups``, each row counts as a person, and a single courier looks like a crowd. With
+# ``groups``, each person has a mass of one, divided among their rows.
 
 by_rows = PrivateEMDHeatmap(1.0, bounds=CITY_BOUNDS, n_hint=8000).fit(X)
 by_people = PrivateEMDHeatmap(1.0, bounds=CITY_BOUNDS, n_hint=400).fit(X, groups=people)
@@ -50,8 +50,9 @@ print(f"similarity of the two maps: {similarity(by_rows.heatmap_, by_people.heat
 # %%
 # Two guarantees
 # --------------
-# A replay of the fit without the courier shows how far one person moves the release. With
-# ``groups`` the noise covers that. Without, it covers one row, and not thousands of them.
+# A replay of the fit without the courier shows how much one person changes the release. With
+# ``groups``, the noise covers this change. Without ``groups``, the noise covers one row, not the
+# thousands of rows of the courier.
 
 others = people < people.max()
 small = {"bounds": CITY_BOUNDS, "resolution": 64, "n_hint": 400}

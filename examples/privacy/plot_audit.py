@@ -3,10 +3,11 @@
 Audit a privacy guarantee
 =========================
 
-A guarantee is a claim about two neighboring data sets. Two tools try to refute it: a *replay*
-compares the exact answers on both, before noise, with what the noise was made for; an *empirical
-bound* runs the whole thing many times on both and looks for an event that is too much more likely
-on one of them. Neither can prove a guarantee; both find the usual mistakes.
+A guarantee is a claim about two neighboring data sets. Two tools try to refute it. A *replay*
+compares the exact answers on both datasets, before noise, with the change that the noise is
+calibrated for. An *empirical bound* runs the mechanism many times on both datasets and looks for
+an event that is much more likely on one of them than the guarantee allows. Neither tool can prove
+a guarantee; both find the usual mistakes.
 """
 
 # %%
@@ -33,8 +34,8 @@ print(f"holds: {report.holds}; uses {report.tightness:.0%} of what was paid for"
 # %%
 # People with many rows
 # ---------------------
-# Without ``groups``, a person with thirty rows moves the statistic thirty times as far. The replay
-# shows that ``groups`` restores the guarantee.
+# Without ``groups``, a person with thirty rows changes the statistic thirty times as much as a
+# person with one row. The replay shows that ``groups`` restores the guarantee.
 
 busy = np.vstack([X, rng.random((30, 2))])
 report = replay_sensitivity(measure, X, busy)
@@ -48,8 +49,8 @@ print(f"as one person: loss {report.tightness:.2f} times what was paid for")
 # %%
 # Three noisy counts
 # ------------------
-# Counts of people in ten cells at epsilon = 1: with floating-point Laplace noise as in textbooks,
-# with integer noise, and with integer noise but without empty cells.
+# Count people in ten cells at epsilon = 1 in three ways: with floating-point Laplace noise as in
+# textbooks, with integer noise, and with integer noise but without empty cells.
 
 
 def float_noise(rows, generator):
@@ -80,11 +81,13 @@ for mechanism in (integer_noise, skip_empty_cells, float_noise):
     print(f"{mechanism.__name__}: epsilon is at least {audit.epsilon:.2f}, by {audit.event}")
 
 # %%
-# The textbook version fails, too: the low bits of a floating-point number reveal whether noise was
-# added to zero or to one. This package adds integer noise to integers.
+# The version without empty cells fails the audit. The textbook version fails, too: the low bits
+# of a floating-point number reveal whether noise was added to zero or to one. This package adds
+# integer noise to integers.
 
 # %%
-# The same audit of a private measure. Everything it publishes is a function of these noisy counts.
+# Now audit a private measure in the same way. Everything that it publishes is a function of its
+# noisy counts.
 
 audited = PrivateMeasure(epsilon=1.0, bounds=(0, 1), n_hint=5, depth=3)
 bounds["PrivateMeasure"] = epsilon_lower_bound(

@@ -3,9 +3,10 @@
 One budget for many fits
 ========================
 
-Every release about the same people tells a little more about each of them. A
-:class:`~skdp_bary.BudgetAccountant` adds up what all fits cost and refuses the one that would cost
-too much, wherever the fits happen: in a pipeline, a search, another process, next week.
+Every release about the same people reveals a little more about each of them. A
+:class:`~skdp_bary.BudgetAccountant` adds up the costs of all fits and refuses a fit that would
+exceed the limit. It does not matter whether the fits happen in a pipeline, in a search, in
+another process or next week.
 """
 
 # %%
@@ -61,9 +62,9 @@ print(f"spent: epsilon={budget.total()[0]} (not {0.6 + 3 * 0.4:.1f})")
 # %%
 # Grid search
 # -----------
-# Three values, two folds and the final fit are seven fits, and each is charged. Without
-# ``error_score="raise"``, scikit-learn replaces refused fits by NaN. ``cv_results_`` has exact
-# scores, for the data owner only.
+# Three values on two folds and the final fit are seven fits, and each is charged. Without
+# ``error_score="raise"``, scikit-learn replaces the scores of refused fits by NaN.
+# ``cv_results_`` contains exact scores, for the data owner only.
 
 budget = BudgetAccountant(epsilon=2.0, ledger=ledger)
 search = GridSearchCV(

@@ -3,10 +3,10 @@
 Write a private estimator
 =========================
 
-Both are written with public names only: :mod:`skdp_bary.base` holds the base class and the
-questions, :mod:`skdp_bary.testing` judges what was written. No method of theirs sees a row, so
-charging, clipping, reading chunks, refusing and cloning are not their business. See
-:doc:`/contributing` for what each method has to do, on a private mean.
+The two estimators of this example use public names only: :mod:`skdp_bary.base` has the base class
+and the queries, and :mod:`skdp_bary.testing` checks new estimators. Their methods never see a
+row. Charging, clipping, reading chunks, raising errors and cloning are done by the base class.
+:doc:`/contributing` explains each method with a private mean.
 """
 
 import matplotlib.pyplot as plt
@@ -101,9 +101,9 @@ for q, private, exact in zip(levels, found, np.quantile(incomes, levels), strict
 # %%
 # A linear regression
 # -------------------
-# One query: the mass, the sum and the second moments of the rows. The last column is the target. A
-# ridge has the size of the noise. ``delta`` must be positive, because Laplace noise would be larger
-# than one person needs.
+# One query returns the mass, the sum and the second moments of the rows. The last column is the
+# target. A ridge penalty has the size of the noise. ``delta`` must be positive, because Laplace
+# noise on second moments would be larger.
 
 
 class PrivateLinearRegression(BasePrivateEstimator):
@@ -188,8 +188,8 @@ axes.set(xlabel="epsilon", ylabel="slopes", title="What epsilon buys; dotted: th
 # %%
 # Contract suite
 # --------------
-# The checks of all estimators of the package: documentation, sensitivity on hostile neighbors,
-# charges, errors, copies and pickles.
+# These are the checks that all estimators of the package pass: documentation, sensitivity on
+# adversarial neighbors, charges, errors, copies and pickles.
 
 check_private_estimator(PrivateQuantile(depth=4, bounds=Box([0.0], [1.0]), n_hint=100))
 check_private_estimator(PrivateLinearRegression(bounds=(0, 1), n_hint=100))

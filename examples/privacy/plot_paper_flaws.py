@@ -62,9 +62,9 @@ for d in (1, 2, 10):
 # %%
 # Epsilon of a sample
 # -------------------
-# The US experiment states epsilon = 1 for everyone in the country, of whom 200,000 are sampled. On
-# the sample, the same noise has a much larger epsilon. The formula is for sampling without
-# replacement.
+# The US experiment states epsilon = 1 for everyone in the country, of whom 200,000 are sampled.
+# For the people in the sample, the same noise means a much larger epsilon. The formula is for
+# sampling without replacement.
 
 
 def within_sample(epsilon, n_sampled, n_all):
@@ -112,8 +112,8 @@ for n, length in side.items():
     print(f"on the grid of {n} rows: {bool(off < 1e-9)}")
 
 # %%
-# Its accounting is sound but spends too much: at delta = 1e-6 the exact rate is three times as
-# large.
+# The accounting of the paper is sound but wasteful: at delta = 1e-6, the exact rate may be three
+# times as large.
 
 EPSILON, FAILURE = 0.2, 1e-6
 published = EPSILON / (2 * math.log(math.e / FAILURE))
@@ -151,8 +151,8 @@ print(f"from 0 for certain: {told_apart:.0%} of the releases, at epsilon = 1")
 #
 # Dropouts
 # --------
-# Without a trusted curator, each of n people adds a share of the noise. If some drop out, their
-# shares are missing. The loss grows with the number B of units of one person.
+# Without a trusted curator, each of n people adds a share of the noise. If some people drop out,
+# their shares are missing. The loss then grows with B, the number of units of one person.
 
 
 def loss_when_present(share, n_units):

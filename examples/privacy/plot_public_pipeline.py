@@ -3,14 +3,15 @@
 Scale and project without privacy cost
 ======================================
 
-``StandardScaler`` and ``PCA`` take means, variances and directions from the rows. In a private
-pipeline each of these is a release that somebody would have to pay for, and scikit-learn does not
-ask anybody. :class:`~skdp_bary.DomainScaler` and :class:`~skdp_bary.JLTransformer` take everything
-from public facts, so they cost nothing and the pipeline is as private as its last step.
+``StandardScaler`` and ``PCA`` compute means, variances and directions from the rows. In a private
+pipeline each of these is a release with a privacy cost, but scikit-learn charges nothing and adds
+no noise. :class:`~skdp_bary.DomainScaler` and :class:`~skdp_bary.JLTransformer` use public facts
+only, so they have no privacy cost, and the pipeline is as private as its last step.
 """
 
 # %%
-# Forty measurements of each person. Publicly known: every measurement is a number from 0 to 300.
+# There are forty measurements of each person. It is publicly known that every measurement is a
+# number from 0 to 300.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,8 +61,8 @@ plt.show()
 # %%
 # Mixed columns
 # -------------
-# Tables with text, flags and missing values need a public schema. Without one, a single odd value
-# would change the type of a column, and so all other rows.
+# Tables with text, Booleans and missing values need a public schema. Without one, a single
+# unusual value would change the type of a column, and so all other rows.
 
 frame = pd.DataFrame(
     {
@@ -97,7 +98,7 @@ print(check_private(table, strict=True))
 table.fit(frame)
 
 # %%
-# One odd value, "58.5" as text, changes no other row:
+# With a schema, one unusual value ("58.5" as text) changes no other row:
 
 with_odd = pd.concat([frame, pd.DataFrame({"age": ["58.5"], "job": [7], "hours": ["9"]})])
 same = (table[:-1].transform(frame) == table[:-1].transform(with_odd)[: len(frame)]).all()

@@ -3,11 +3,11 @@
 Accuracy by epsilon
 ===================
 
-Epsilon bounds what anybody can learn about one person from the release. A smaller epsilon needs
-more noise, and more people hide in a crowd more easily. How accurate is the release then?
+Epsilon limits what anyone can learn about one person from the release. A smaller epsilon needs
+more noise, but among more people the same noise matters less. How accurate is the release?
 
-This is a simulation on generated rows: the distances below compare with the exact rows, so they
-could not be published for real ones.
+This example uses simulated rows. The distances below are computed from exact rows, so they must
+not be published for real data.
 """
 
 # %%
@@ -57,7 +57,7 @@ left.legend()
 plt.show()
 
 # %%
-# A curve does not choose epsilon. A release changes the odds of any event that concerns a person by
+# A curve cannot choose epsilon for you. A release changes the odds of any fact about a person by
 # a factor of at most ``exp(epsilon)``.
 
 for epsilon in epsilons:

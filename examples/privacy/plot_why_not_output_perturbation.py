@@ -3,20 +3,22 @@
 Output perturbation of barycenters fails
 ========================================
 
-The published private barycenters come in two kinds. One releases a private measure of every
-distribution and computes the barycenter of those. The other computes the exact barycenter of the
-rows and adds noise to its atoms (*output perturbation*); its noise is scaled to how far one row is
-said to move them, :math:`\\sqrt{m}/K` for ``m`` atoms and ``K`` distributions on a domain of
-diameter one, because averaging over ``K`` distributions should divide the influence of a row.
+There are two kinds of published private barycenters. One releases a private measure of every
+distribution and computes the barycenter of these measures. The other computes the exact
+barycenter of the rows and adds noise to its atoms (*output perturbation*). The noise is scaled to
+the largest effect that one row is claimed to have on the atoms, :math:`\\sqrt{m}/K` for ``m``
+atoms and ``K`` distributions on a domain of diameter one, because averaging over ``K``
+distributions should divide the influence of a row.
 
-This example shows four points for which that is false. One row of one distribution moves the atoms
-by 0.7, however large ``K`` is, and whoever sees the noisy atoms can tell which row it was.
+This example shows four points for which this claim is false. One row of one distribution moves
+the atoms by 0.7, however large ``K`` is, and anyone who sees the noisy atoms can tell where that
+row was.
 """
 
 # %%
 # Four points
 # -----------
-# All ``K`` distributions are the same four points of a circle. Two atoms serve them best on a
+# All ``K`` distributions are the same four points on a circle. The best two atoms lie on a
 # diagonal. Both diagonals cost the same, until the eastern point of *one* distribution moves.
 
 import matplotlib.pyplot as plt
@@ -37,8 +39,9 @@ def four_points(angle):
 
 
 # %%
-# The published Algorithm 1, with POT's Sinkhorn barycenter at the settings of the papers. ``K - 1``
-# equal distributions count as one of that weight. The package does not offer this algorithm.
+# This is the published Algorithm 1, with POT's Sinkhorn barycenter at the settings of the papers.
+# The ``K - 1`` equal distributions are combined into one of weight ``K - 1``. The package does
+# not offer this algorithm.
 
 
 def exact_atoms(angle, K):
@@ -91,8 +94,8 @@ published = epsilon_lower_bound(
 print(f"published: epsilon is at least {published.epsilon:.1f}, where {EPSILON} is claimed")
 
 # %%
-# This package releases a noisy tree of cells of every distribution. The replay compares the exact
-# numbers before noise, and the audit runs the whole fit.
+# This package instead releases a noisy tree of cells of every distribution. The replay compares
+# the exact numbers before noise, and the audit runs the whole fit.
 
 GROUPS = 3
 labels = np.repeat(np.arange(GROUPS), 4)
@@ -117,8 +120,8 @@ print(f"ours, audited: epsilon is at least {ours.epsilon:.2f}, where {EPSILON} i
 # %%
 # Plot
 # ----
-# Fifty releases for each position of the eastern point. The two clouds of noisy atoms do not touch.
-# Right: the lower bound of the audit.
+# Left: fifty releases for each position of the eastern point. The two clouds of noisy atoms do
+# not touch. Right: the lower bound of the audit.
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(10, 4.5), layout="constrained", width_ratios=(1, 1.2)

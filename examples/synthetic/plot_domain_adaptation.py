@@ -3,16 +3,16 @@
 Private domain adaptation
 =========================
 
-A classifier is trained on public rows with labels and used on private rows without labels, from
-another place: here sensors of another make, with an offset and a gain of their own.
-:class:`~skdp_bary.PrivateDomainAdapter` trains on the public rows, asks the private rows a few
-questions with noise, and adapts. What the source model alone would do is printed beside every way
-to adapt, because that is what adapting has to beat. The true labels are known here since the rows
-are generated; nothing is chosen by them.
+A classifier is trained on public rows with labels and used on private rows without labels. The
+private rows come from sensors of another make, with different offsets and gains.
+:class:`~skdp_bary.PrivateDomainAdapter` trains on the public rows, makes a few noisy queries on
+the private rows, and adapts. The accuracy of the source model alone is printed for comparison,
+because adaptation has to exceed it. The true labels are known here because the rows are
+simulated; they are used for evaluation only.
 """
 
 # %%
-# Ten sensors, four classes. The private sensors read higher, each by another amount.
+# There are ten sensors and four classes. Each private sensor reads higher, by a different amount.
 
 import warnings
 
@@ -40,8 +40,9 @@ X_target, y_target = sample(5000)
 X_target = gains * X_target + offsets
 
 # %%
-# Views say what a class does not depend on. Here: an offset common to all sensors, and noise. A row
-# gets its random numbers from its own values, so that it has the same views whoever else is there.
+# Views alter what a class does not depend on, here an offset common to all sensors, and noise.
+# The random numbers of a row depend on its own values only, so that its views do not depend on
+# other rows.
 
 
 def views(rows, draws):
@@ -51,8 +52,8 @@ def views(rows, draws):
 
 
 # %%
-# Every method at two budgets. ``block_rows`` hands the views many rows at a time, which is fast and
-# a promise that they treat each row by itself.
+# Compare the methods at two budgets. ``block_rows`` passes many rows at a time to the views,
+# which is fast. By setting it, you promise that the views treat each row separately.
 
 METHODS = ("self_training", "moments")
 accuracy = {}
@@ -77,8 +78,8 @@ for method in METHODS:
 print(f"guard: the source model is right on {adapter.source_score_:.3f} of views of source rows")
 
 # %%
-# Here the difference between the two kinds of rows is one of location and scale, which two moments
-# describe. Where only the views know what does not matter, self-training is better.
+# Here, public and private rows differ in location and scale, which two moments describe. If only
+# views describe what does not matter for the class, self-training is better.
 
 figure, axes = plt.subplots(figsize=(7, 3.5))
 places = np.arange(len(METHODS))

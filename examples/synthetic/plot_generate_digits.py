@@ -3,9 +3,9 @@
 Train a classifier on synthetic digits
 ======================================
 
-Thirty thousand people each wrote one digit. :class:`~skdp_bary.PrivateGenerator` looks at the
-digits once, under differential privacy, and then draws as many new ones as anybody wants. A
-classifier is trained on drawn digits only and tested on real ones.
+Thirty thousand people each wrote one digit. :class:`~skdp_bary.PrivateGenerator` makes one
+differentially private release about the digits, and then samples any number of new ones. A
+classifier is trained on synthetic digits only and tested on real ones.
 """
 
 # %%
@@ -62,8 +62,9 @@ for name, sample in samples.items():
     print(f"{name:12s} accuracy on real digits {accuracy(*sample):.1f} %")
 
 # %%
-# Synthetic digits can be as accurate as "real" ones, which are altered copies of 1200 digits. A
-# linear classifier needs little more than means and covariances. One standard error is 1.2 points.
+# Training on synthetic digits can be as accurate as training on the "real" ones, which are
+# altered copies of 1200 digits. A linear classifier needs little more than means and covariances.
+# One standard error is 1.2 points.
 
 # %%
 # Real and synthetic digits

@@ -3,8 +3,9 @@
 Synthetic bank table
 ====================
 
-A bank wants to hand its customer table to a consultant. Instead it hands over a synthetic one, made
-from one private release: numbers, categories, dates, missing values, and the label of interest.
+A bank wants to give its customer table to a consultant. Instead, it shares a synthetic table made
+from one private release. The table has numbers, categories, dates, missing values, and a label of
+interest.
 """
 
 # %%
@@ -51,7 +52,8 @@ print(table.head(3).to_string())
 # %%
 # The schema
 # ----------
-# What every column can hold is public: it comes from the bank's forms, not from the rows.
+# The possible values of every column are public: they come from the bank's forms, not from the
+# rows.
 
 schema = Schema(
     {
@@ -67,7 +69,7 @@ schema = Schema(
 # %%
 # The release
 # -----------
-# Who had trouble to pay is private as well, and so is how many customers there are.
+# It is private who had trouble paying, and how many customers there are.
 
 tables = {"real": table}
 for epsilon in (3.0, 0.3):
@@ -78,7 +80,8 @@ print(tables["epsilon = 3"].head(3).to_string())
 # %%
 # Accuracy
 # --------
-# Models trained on it are tested on real customers, beside one trained on the real table.
+# Models trained on the synthetic table are tested on real customers, and compared with a model
+# trained on the real table.
 
 
 def features(frame):
@@ -94,7 +97,7 @@ for name, frame in tables.items():
     print(f"{name:14s} trouble {frame['trouble'].mean():.3f}   area under the curve {area:.3f}")
 
 # %%
-# What does the release itself say, with intervals?
+# The release itself gives counts with intervals:
 
 print(model.query("job", "trouble").to_frame().round(0).to_string())
 

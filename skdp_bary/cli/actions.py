@@ -55,7 +55,7 @@ def run_release(given):
     build, *form = _RELEASES[given.release]
     label = getattr(given, "label", None)
     table = Table(given.table, given.columns, label, given.groups, given.where, given.drop_missing)
-    bounds = read_bounds(given.bounds, table.columns, named=given.columns is not None)
+    bounds = read_bounds(given.bounds, table.columns)
     if bounds is None and given.release in ("heatmap", "sketch"):
         raise ValueError(
             f"--bounds must be given for {given.release}, as in --bounds lon=139:140 lat=35:36."
@@ -174,7 +174,7 @@ def run_compare(given):
         kept = {"rules": given.where, "drop_missing": given.drop_missing}
         tables.append(Table(path, columns, groups=given.groups, **kept))
         columns = tables[0].columns
-    bounds = read_bounds(given.bounds, columns, named=given.columns is not None)
+    bounds = read_bounds(given.bounds, columns)
     given.columns = columns
     n_min = given.n_min[0] if given.n_min and len(given.n_min) == 1 else given.n_min
     estimator = PrivateTwoSampleTest(_COHORTS, n_min=n_min, bounds=bounds)

@@ -144,7 +144,7 @@ _COLUMNS = {
     "--bounds": _named(
         "NAME=LOW:HIGH",
         "public range of every column, such as lon=-98:-97 lat=30:31; or two numbers LOW HIGH for "
-        "all columns, or two comma-separated lists",
+        "all columns",
         nargs="+",
     ),
 }
@@ -241,7 +241,7 @@ def _add(commands, name, about, run, groups):
     """Add a command that runs one of the actions; its options by the title of their group."""
     command = commands.add_parser(name, **about)
     command.set_defaults(run=run, parser=command)
-    command._negative_number_matcher = re.compile(r"-\.?\d")  # also of lists, as in -0.6,51.2
+    command._negative_number_matcher = re.compile(r"-\.?\d")  # also -1e5
     for title, options in groups.items():
         group = command.add_argument_group(title) if title else command
         for option, terms in options.items():

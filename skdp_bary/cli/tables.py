@@ -156,64 +156,30 @@ def _labels(texts):
 # Public ranges of columns, as they are written on the command line.
 
 
-def read_bounds(given, columns, named):
+def read_bounds(given, columns):
     """Return the domain that ``--bounds`` names, or None.
 
     Parameters
     ----------
     given : list of str or None
-        ``name=low:high`` for every column; or two numbers, or two lists of numbers.
+        ``name=low:high`` for every column, or two numbers for all columns.
     columns : list of str
         Columns that make a row.
-    named : bool
-        Whether the columns were named, and are not all that the table has.
     """
     if given is None:
         return None
-    if any("=" in text for text in given):
-        ranges = []
-        for text in given:
-            name, _, ends = text.rpartition("=")
-            low, colon, high = ends.partition(":")
-            if not name or not colon:
-                raise ValueError(f"--bounds must be {_SPELLINGS}, got {text!r}.")
-            ranges.append((name, (_number(low), _number(high))))
-        refuse_doubles("--bounds", [name for name, _ in ranges])
-        return check_domain(dict(ranges), len(columns), columns)
-    if len(given) != 2:
-        raise ValueError(f"--bounds must be {_SPELLINGS}, got {' '.join(given)}.")
-    low, high = ([_number(end) for end in text.split(",")] for text in given)
-    if not {len(low), len(high)} <= {1, len(columns)}:
-        raise ValueError(
-            f"--bounds must be {_SPELLINGS}, two lists of {len(columns)} for the columns "
-            f"{', '.join(columns)}; got {' '.join(given)}."
-            + ("" if named else " Without --columns all columns of the table make a row.")
-        )
-    # two lists of two may be the ranges of two columns
-    both = len(low) == len(high) == 2 and low[0] < low[1] and high[0] < high[1]
-    if both and low[1] != high[0]:
-        corners = _by_name(columns, zip(low, high, strict=True))
-        in_turn = _by_name(columns, (low, high))
-        raise ValueError(
-            f"--bounds {' '.join(given)} can be read in two ways. For all lows and all highs write "
-            f"--bounds {corners}; for one range after the other write --bounds {in_turn}."
-        )
-    low, high = (corner * len(columns) if len(corner) == 1 else corner for corner in (low, high))
-    ranges = dict(zip(columns, zip(low, high, strict=True), strict=True))
-    return check_domain(ranges, len(columns), columns)
-
-
-_SPELLINGS = "name=low:high for every column, or two numbers, or two lists of numbers"
-
-
-def _by_name(columns, ranges):
-    """Return ranges as they are typed, for a shell."""
-    named = zip(columns, ranges, strict=True)
-    return " ".join(quote(f"{name}={low:g}:{high:g}") for name, (low, high) in named)
-
-
-def _number(text):
-    try:
-        return number(text)
-    except ValueError:
-        raise ValueError(f"--bounds must be {_SPELLINGS}, got {text!r} for a number.") from None
+    for_all = len(given) == 2 and not any("=" in text for text in given)
+    ranges = []
+    for text in [f"{name}={':'.join(given)}" for name in columns] if for_all else given:
+        name, _, ends = text.rpartition("=")
+        try:
+            low, high = map(number, ends.split(":"))
+        except ValueError:
+            example = " ".join(quote(f"{name}=0:1") for name in columns)
+            raise ValueError(
+                "--bounds must be name=low:high for every column, or two numbers for all, got "
+                f"{' '.join(given)}. For example --bounds {example}."
+            ) from None
+        ranges.append((name, (low, high)))
+    refuse_doubles("--bounds", [name for name, _ in ranges])
+    return check_domain(dict(ranges), len(columns), columns)

@@ -103,9 +103,7 @@ def test_bounds_may_be_negative(folder, run):
     assert status == 0 and "recorded nowhere (no --ledger)" in said
     lon = rows_of("out.csv")[:, 0]
     assert ((lon > -97.96) & (lon < -97.54)).all()
-    assert run("measure", "west.csv", "--bounds", "-100", "50", "--dry-run")[0] == 0
-    corners = "-98,-1", "50,50"
-    assert run("measure", "west.csv", "--bounds", *corners, "--dry-run")[0] == 0
+    assert run("measure", "west.csv", "--bounds", "-1e2", "50", "--dry-run")[0] == 0
     status, _, err = run("measure", "west.csv", "--bounds", "-97.95:-97.55", "30:31", "--dry-run")
     assert status == 2 and "must be name=low:high for every column" in err
 
@@ -149,16 +147,10 @@ def test_the_distance_to_a_public_table_is_printed(folder, run, n_charged, delta
         (["measure", *PLACES, "--epsilon", "-1", "--out", "m.csv"], "epsilon"),
         (["measure", "places.csv", "--columns", "town", "--bounds", "0", "1", "--out", "m.csv"],
          "'town' of places.csv must hold numbers"),
-        (["measure", "places.csv", "--columns", "lon", "--bounds", "0,0", "1,1", "--out", "m.csv"],
-         "two lists of 1 for the columns lon; got 0,0 1,1."),
-        (["measure", *COLUMNS, "--bounds", "0,5", "1,9", "--out", "m.csv"],
-         "write --bounds lon=0:1 lat=5:9; for one range after the other write --bounds lon=0:5 "),
         (["measure", *COLUMNS, "--bounds", "lon=0:1", "--out", "m.csv"],
          "must name every column once, got ['lon'] for the columns ['lon', 'lat']"),
         (["measure", *COLUMNS, "--bounds", "lon=0,1", "lat=0:1", "--out", "m.csv"],
          "name=low:high for every column"),
-        (["measure", "places.csv", "--bounds", "0,0", "1,1", "--groups", "user", "--out", "m.csv"],
-         "columns lon, lat, town; got 0,0 1,1. Without --columns all columns of the table"),
         (["heatmap", *COLUMNS, "--out", "m.csv"], "--bounds must be given for heatmap"),
         (["budget", "show", "nowhere.db"], "missing"),
         (["audit", "nowhere:pipe"], "nowhere"),

@@ -50,7 +50,7 @@ def test_what_is_refused(tmp_path, ids, x, text):
 
 def test_a_damaged_file_is_refused_in_words(tmp_path):
     (tmp_path / "rows.parquet").write_bytes(b"PAR1 and nothing more")
-    with pytest.raises(ValueError, match="no Parquet file, or is damaged"):
+    with pytest.raises(ValueError, match="not a Parquet file, or is damaged"):
         ParquetFile(str(tmp_path / "rows.parquet"))
     with pytest.raises(FileNotFoundError):
         ParquetFile(str(tmp_path / "nowhere.parquet"))

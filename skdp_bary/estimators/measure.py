@@ -28,7 +28,15 @@ from .noisy_trees import (
     pyramid_shares,
     suits_pyramid,
 )
-from .notices import as_dataframe, check_samples, parts_in_words, warn_of_border
+from .notices import (
+    ENOUGH,
+    NARROW,
+    as_dataframe,
+    check_samples,
+    parts_in_words,
+    warn_of_border,
+    warn_of_narrow,
+)
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
 AUTO, HAAR, PYRAMID = "auto", "haar", "pyramid"
@@ -289,7 +297,13 @@ class PrivateMeasure(BasePrivateEstimator):
         self.support_ = cell_support(self.tree_, self.cells_)
         self.weights_ = self.cells_.mass
         self.weights_ /= self.weights_.sum()
-        warn_of_border(self.support_, self.weights_, facts, self.epsilon, self.bounds)
+        told = warn_of_border(self.support_, self.weights_, facts, self.epsilon, self.bounds)
+        center = self.weights_ @ self.support_  # a feature at a time, as there; noise adds to it
+        features = zip(self.support_.T, center, strict=True)
+        square = sum(self.weights_ @ (of - middle) ** 2 for of, middle in features)
+        narrow = square < (NARROW * facts.domain.radius) ** 2
+        clear = not told and facts.size is not None and facts.size * self.epsilon >= ENOUGH
+        warn_of_narrow(clear and narrow, self.bounds)
         self._warn_of_noise(facts.n_features, facts.size)
 
     def _noise_of(self, n_features, persons):

@@ -37,6 +37,7 @@ CLIPPING = [
 ]
 SCALER = PrivateStandardScaler(bounds=(0, 1), n_hint=N)
 TOLD_BY_SPREAD = [
+    PrivateMeasure(bounds=(0, 1)),
     PrivateDriftSketch(bounds=(0, 1)),
     DPSlicedWasserstein(bounds=(0, 1), n_quantiles=8),
     PrivatePCA(4, bounds=(0, 1)),

@@ -126,7 +126,7 @@ _CENTER_SHARE = 0.15  # people look at the middle of any picture
 def make_gaze(
     n_people: int = 50, *, mean_looks: float = 20.0, random_state: RandomState | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Generate where people look at a picture of 640 by 480 pixels.
+    """Generate fixations of people on a picture of 640 by 480 pixels.
 
     The picture, always the same, shows a sun over hills and three things before them. Every person
     has a taste of their own for what there is to see, and looks around it; how often people look

@@ -103,7 +103,7 @@ class Nothing(Rule):
 
 @dataclass(frozen=True)
 class Integer(Rule):
-    """A whole number from `low` to `high`; bools are none. `note` is added to what it says."""
+    """A whole number from `low` to `high`, not a bool. `note` is added to the error message."""
 
     low: int
     high: int
@@ -138,7 +138,7 @@ class PowerOfTwo(Integer):
 
 @dataclass(frozen=True)
 class Number(Rule):
-    """A finite number from `low` to `high`; bools are none.
+    """A finite number from `low` to `high`, not a bool.
 
     With `open_low` or `open_high` that end is left out. `note` is added to what it says.
     """
@@ -189,7 +189,7 @@ class OneOf(Rule):
 
 @dataclass(frozen=True)
 class Option(Rule):
-    """One of a few words, the `options`. `note` is added to what it says."""
+    """One of the words in `options`. `note` is added to the error message."""
 
     options: tuple
     note: str = ""

@@ -66,7 +66,7 @@ class Query(ABC):
 
 @dataclass(frozen=True)
 class Release:
-    """A noisy integer answer: free to publish, and to compute with.
+    """A noisy integer answer, which may be published and used in computations.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class RowClassifier:
-    """Predicts the classes of rows: the public map to features, and a head.
+    """Classifier of rows: a public map to features, and a head.
 
     Attributes
     ----------

@@ -95,7 +95,7 @@ _NOT_REHEARSED = {"accountant", "random_state", "verbose"}  # parameters that ch
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts at the start of a conversation: public ones, passed or estimated.
+    """Public facts at the start of a fit, given or estimated.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ _LEAST_TRACE = 1e-4  # so that no law is that of a single point
 
 @dataclass(frozen=True, eq=False)
 class SampleComparison:
-    """Outcome of a private test whether two samples have one distribution.
+    """Result of a private test of whether two samples have the same distribution.
 
     Attributes
     ----------

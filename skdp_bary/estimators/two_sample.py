@@ -46,7 +46,7 @@ _APART = np.array([NormalDist().inv_cdf((i + 0.5) / 256) for i in range(256)])
 
 
 class PrivateTwoSampleTest(BasePrivateEstimator):
-    """Private test whether two cohorts are samples of one distribution.
+    """Private test of whether two cohorts have the same distribution.
 
     Both cohorts are private, named by `y`, or one is private and the other a public `reference`.
     Their kernel distance is released, with what determines it for equal distributions. A p-value

@@ -27,7 +27,7 @@ from ..transformers.tables import RowByRow, SchemaTransformer
 
 
 def check_private(estimator: Estimator, *, strict: bool = False) -> PrivacyReport:
-    """Say of an estimator, or of every step of a pipeline, whether fitting it is private.
+    """Report whether fitting an estimator, or each step of a pipeline, is private.
 
     Parameters
     ----------
@@ -385,7 +385,7 @@ _MARKS = {PRIVATE: "ok", PUBLIC: "ok", LEAKS: "LEAKS", UNKNOWN: "?"}
 
 @dataclass(frozen=True)
 class StepVerdict:
-    """Finding about one step.
+    """Verdict about one step of a pipeline.
 
     Attributes
     ----------

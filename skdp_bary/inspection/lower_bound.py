@@ -56,7 +56,7 @@ def epsilon_lower_bound(
     confidence: float = 0.95,
     random_state: int | None = None,
 ) -> LowerBoundReport:
-    """Bound from below the epsilon of any randomized mechanism, by running it many times.
+    """Return a lower bound on the epsilon of any randomized mechanism, from many runs.
 
     Parameters
     ----------

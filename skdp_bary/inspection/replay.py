@@ -97,7 +97,7 @@ class ReplayReport:
 
 
 def replay_sensitivity(estimator: Estimator, data: Rows, neighbor: Rows) -> ReplayReport:
-    """Measure what the noise of a fit has to hide between two neighboring datasets.
+    """Measure how much exact answers of a fit differ between two neighboring datasets.
 
     A clone of the estimator is fitted on `data` and its releases are recorded. Another clone is
     fitted on `neighbor` and gets the recorded releases back instead of noise. For every release the

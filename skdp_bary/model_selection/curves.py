@@ -57,7 +57,7 @@ def choose_n_clusters(
     n_init: int = 10,
     random_state: RandomState | None = None,
 ) -> ClusterCurve:
-    """Cost by number of clusters, at no further cost in privacy.
+    """Estimate the cost by number of clusters, at no further privacy cost.
 
     Weighted k-means runs on the points that a fit has released, for every number of clusters. The
     points come from one release of the fit, so fit once with the largest number in question, look

@@ -61,7 +61,7 @@ class PrivateSearchCV(
     MetaEstimatorMixin,
     BaseEstimator,
 ):
-    """Hyper-parameter search whose choice is private.
+    """Differentially private hyperparameter search.
 
     A random, secret number of trials fit and score random candidates with noise. Only the best is
     kept. The search costs a small multiple of one trial, for any number of candidates

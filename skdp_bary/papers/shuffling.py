@@ -76,7 +76,7 @@ _METHOD = AdaptiveMethod()
 
 
 def shuffle_distance(n_people: int, n_messages: int, modulus: int) -> np.ndarray:
-    """Return a bound on what shuffled shares tell beyond the sum, for 1 to n people.
+    """Return a bound on what shuffled shares reveal beyond their sum, for 1 to n people.
 
     Parameters
     ----------
@@ -342,7 +342,7 @@ class ShufflePlan(PublicPlan):
 
 
 class ShuffleClient:
-    """One participant: turns own rows into messages, and keeps nothing.
+    """One participant, who turns rows into messages and stores nothing.
 
     Parameters
     ----------
@@ -615,7 +615,7 @@ class ShuffleAnalyzer(PlainParameters, VersionedPickle, HeatmapViews, BaseEstima
 
 @dataclass(frozen=True)
 class ShuffleRounds(PublicPlan):
-    """Plans of two rounds: a coarse look, then cells as fine as the masses that it showed.
+    """Plans of two rounds: coarse cells, then finer cells where the first round showed mass.
 
     The first round has one third of epsilon, the second the rest, and each has half of delta.
 

@@ -234,7 +234,7 @@ class SlicedRows(SlicedRelease):
 
 
 class NoisyRowsSlicedWasserstein(DPSlicedWasserstein):
-    """Every row with Gaussian noise, for distances between noisy distributions.
+    """Release of every row with Gaussian noise, for distances between distributions.
 
     The release of Rakotomamonjy and Ralaivola, for comparison:
     :class:`~skdp_bary.DPSlicedWasserstein` is far more accurate. Only under "replace_one", with all

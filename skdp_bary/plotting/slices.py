@@ -151,7 +151,7 @@ _STARTS, _LINE, _SWEEPS = 2000, 33, 3  # places, points along a feature, turns o
 
 @dataclass(eq=False, repr=False)
 class ContrastDisplay(Display):
-    """Where one sample has more than another, next to what noise and chance would make of none.
+    """Where one sample has more mass than another, next to the effect of noise and chance.
 
     Create it with :meth:`from_estimator`. One feature is drawn as a curve with a band, two as a map
     with lines around what is more than two standard deviations. Around a difference the waves of a

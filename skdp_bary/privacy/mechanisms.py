@@ -57,7 +57,7 @@ def compose_parts(costs, relation):
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Sensitivity of an integer release in blocks to one person.
+    """Sensitivity of an integer release, in blocks, to changes of one person.
 
     Parameters
     ----------

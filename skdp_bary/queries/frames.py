@@ -54,7 +54,7 @@ class Axes:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A map from rows to integers, see the module.
+    """A map from rows to integers.
 
     Parameters
     ----------

@@ -308,7 +308,7 @@ class Boolean(Kind):
 
 @dataclass(frozen=True)
 class Category(Kind):
-    """One of a list of values, read as that very value.
+    """One of a list of values, read unchanged.
 
     A value is read as the type of the list, by itself: 3, 3.0 and "3" are one value, whatever the
     other rows made of their column.

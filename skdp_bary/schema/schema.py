@@ -34,7 +34,7 @@ from .kinds import KINDS, Category, Kind, kind_from_dict
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table and what each of them can hold, known before any row is read.
+    """Public declaration of the columns of a table and their possible values.
 
     It is public: ranges, lists of values and which columns may be missing come from what is known
     about the table in general, never from its rows. Rows are read by it value by value, so that no
@@ -386,7 +386,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class Key:
-    """A column of different values, made anew and neither measured nor declared.
+    """A column of unique values, generated anew and neither measured nor declared.
 
     Parameters
     ----------
@@ -421,7 +421,7 @@ class InOrder:
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of the values of a column that are known in public, such as those of a census.
+    """Publicly known shares of the values of a column, for example from a census.
 
     Parameters
     ----------

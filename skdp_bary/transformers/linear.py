@@ -190,7 +190,7 @@ class DomainScaler(OneToOneFeatureMixin, PublicStep):
 
 
 class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
-    """Project rows to fewer features by a Gaussian matrix drawn without looking at them.
+    """Project rows to fewer features by a random matrix that does not depend on the rows.
 
     The number of components, the matrix and the bounds passed on are functions of the parameters
     and of the number of features alone, so fitting costs no privacy budget, and neighboring data

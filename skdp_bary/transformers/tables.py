@@ -35,7 +35,7 @@ class SchemaTransformer(
     BaseEstimator,
     auto_wrap_output_keys=None,
 ):
-    """Bring rows into the one form that a public schema declares.
+    """Convert rows to the form that a public schema declares.
 
     Steps of scikit-learn read, compare and round every row by the common type of all rows: one
     fraction, one string or one missing value among them changes what the others become. Behind this
@@ -202,7 +202,7 @@ class SchemaTransformer(
 
 
 class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator):
-    """Let every row pass a step alone.
+    """Apply a step to each row separately.
 
     Products of whole matrices, sorts and threads may treat a row in another way next to other rows.
     Here the step is fitted on public rows, and then given rows one at a time, as arrays of float64

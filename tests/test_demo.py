@@ -29,7 +29,7 @@ def test_the_page_holds_pictures_quotes_and_ledger_and_asks_for_nothing(demo, tm
     page, said = (tmp_path / "index.html").read_text(), capsys.readouterr().out
     assert "[1/1] PrivateTwoSampleTest: Do two halves" in said and said.count("spent: ") == 1
     assert "The quote of PrivateTwoSampleTest: epsilon=0.5" in page
-    assert "spent: epsilon=0.5, delta=0.0" in page[page.rindex("<table") :]
+    assert "spent: epsilon=0.5, delta=0.0" in page[page.rindex("<pre") :]
     assert page.count('src="data:image/png;base64,') == len(list(tmp_path.glob("*.png"))) == 2
     assert not re.findall(r'(?:src|href)="(?!data:)', page) and "//" not in page.split("<body>")[0]
     assert "prefers-color-scheme: dark" in page and 'name="viewport"' in page

@@ -342,6 +342,11 @@ def feature_function(estimator, X, y):
                 f"{estimator!r}. For example PCA(2)."
             )
         return estimator
+    if getattr(estimator, "verbose", 0):
+        raise ValueError(
+            f"estimator must have verbose=0, got {estimator.verbose!r}: it would print lines about "
+            "private rows. Pass estimator.set_params(verbose=0)."
+        )
     try:
         check_is_fitted(estimator)
     except NotFittedError:

@@ -262,10 +262,7 @@ _STEPS_BY_ADVICE = {
     "GenericUnivariateSelect SequentialFeatureSelector VarianceThreshold",
     _FILL: "KNNImputer IterativeImputer MissingIndicator",
     _LABELS: "LabelBinarizer LabelEncoder MultiLabelBinarizer",
-    "use SplineTransformer with given knots, or OneHotEncoder with public categories": (
-        "KBinsDiscretizer"
-    ),
-    "use OneHotEncoder with public categories": "TargetEncoder DictVectorizer",
+    "use OneHotEncoder with public categories": "KBinsDiscretizer TargetEncoder DictVectorizer",
     "use HashingVectorizer, which learns nothing": (
         "TfidfTransformer TfidfVectorizer CountVectorizer LatentDirichletAllocation"
     ),

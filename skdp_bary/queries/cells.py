@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from operator import attrgetter
 
 import numpy as np
@@ -213,21 +212,11 @@ class RunDivision(Division):
                 starts = [edges[:-1] + c * n_cells for c, edges in enumerate(way)]
                 yield np.searchsorted(np.concatenate(starts), paths, side="right") - 1
         else:
-            for run_of_leaf in self._runs_of_leaves:
-                yield run_of_leaf[leaves + shift]
-
-    @cached_property
-    def _runs_of_leaves(self):
-        """For every way, the run of each leaf, class by class."""
-        paths, runs = self.tree.paths_of(np.arange(self.tree.n_cells)), []
-        for way in self.ways:
-            lengths = np.concatenate([np.diff(edges) for edges in way])
-            run_of_path = np.repeat(np.arange(len(lengths)), lengths)
-            runs.append(run_of_path.reshape(self.n_classes, -1)[:, paths].ravel())
-        return runs
-
-    def __getstate__(self):
-        return {"tree": self.tree, "ways": self.ways}  # tables are made again where rows are
+            paths = self.tree.paths_of(np.arange(n_cells))
+            for way in self.ways:  # a table that was kept would tell how many rows there were
+                lengths = np.concatenate([np.diff(edges) for edges in way])
+                run_of_path = np.repeat(np.arange(len(lengths)), lengths)
+                yield run_of_path.reshape(self.n_classes, -1)[:, paths].ravel()[leaves + shift]
 
 
 @dataclass(frozen=True, eq=False)

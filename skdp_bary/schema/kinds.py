@@ -487,7 +487,9 @@ class Text(Kind):
         """Return the column as text."""
         other = "Date('2020-01-01', '2029-12-31')"
         found = self._read_each(values, text_of, what, "are not text", other)
-        return as_array_of_objects(["" if value is None else value for value in found])
+        # hashing raises on half a surrogate pair, as a cut emoji of JSON is
+        texts = ["" if v is None else v.encode(errors="replace").decode() for v in found]
+        return as_array_of_objects(texts)
 
 
 KINDS = {kind.word: kind for kind in (Boolean, Category, Date, Integer, Number, Ordinal, Text)}

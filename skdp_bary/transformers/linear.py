@@ -160,10 +160,10 @@ class DomainScaler(OneToOneFeatureMixin, PublicStep):
         """
         check_is_fitted(self)
         X = read_rows(self, X, reset=False)
-        if self.output_bounds_ is None:
-            with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):  # what it raises would tell of one row
+            if self.output_bounds_ is None:
                 return saturated((X - self.offset_) / self.scale_)
-        return self.output_bounds_.clip((self._domain.clip(X) - self.offset_) / self.scale_)
+            return self.output_bounds_.clip((self._domain.clip(X) - self.offset_) / self.scale_)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Undo the scaling.
@@ -323,13 +323,14 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
         check_is_fitted(self)
         X = read_rows(self, X, reset=False, accept_sparse="csr")
         projected = np.empty((X.shape[0], self.n_components_))
-        for rows in row_blocks(*X.shape):
-            block = X[rows] if isinstance(X, np.ndarray) else X[rows].toarray()
-            if self._domain is None:
-                projected[rows] = self._map.apply(block)
-            else:
-                inside = self._domain.clip(block) - self._domain.center
-                projected[rows] = self.output_bounds_.clip(self._map.apply(inside))
+        with np.errstate(all="ignore"):  # an underflow would tell of one row
+            for rows in row_blocks(*X.shape):
+                block = X[rows] if isinstance(X, np.ndarray) else X[rows].toarray()
+                if self._domain is None:
+                    projected[rows] = self._map.apply(block)
+                else:
+                    inside = self._domain.clip(block) - self._domain.center
+                    projected[rows] = self.output_bounds_.clip(self._map.apply(inside))
         return projected
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:

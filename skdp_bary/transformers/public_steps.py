@@ -41,8 +41,6 @@ class Form:
     Parameters
     ----------
     kind : {"raw", "table", "numbers", "csr", "mixed", "rounded"}
-    non_negative : bool
-        Whether no number is below zero.
     words : bool
         Whether there may be values that are not numbers.
     texts : bool
@@ -58,7 +56,6 @@ class Form:
     """
 
     kind: str
-    non_negative: bool = False
     words: bool = False
     texts: bool = False
     missing: bool = False
@@ -90,10 +87,6 @@ MISSING = Fault(
     'put SimpleImputer(strategy="constant", fill_value=..., keep_empty_features=True) in front of '
     "it, or declare the columns without missing=True; of categories, also those that are not "
     "listed are missing: encode them before",
-)
-_NEGATIVE = Fault(
-    "it raises on negative numbers, which reveals them without a charge",
-    "declare ranges from 0 on in the Schema in front of it",
 )
 _PRIVATE = Fault("it is private", "fit it first, and pass on the rows that it returns")
 REPLACED = Fault(
@@ -163,11 +156,9 @@ def form_after(step, form):
     if type(step) is SchemaTransformer:
         return _declared(step.schema)
     if type(step) is DomainScaler:
-        largest = largest_behind(step, scaled, form.largest)
-        return Form("numbers", step.clip and step.target == "box", largest=largest)
+        return Form("numbers", largest=largest_behind(step, scaled, form.largest))
     if type(step) is JLTransformer:
-        largest = largest_behind(step, projected, form.largest)
-        return Form("numbers", largest=largest)
+        return Form("numbers", largest=largest_behind(step, projected, form.largest))
     if type(step) is RowByRow:
         return Form("numbers")
     rule = RULES.get(sklearn_name(step))
@@ -226,8 +217,6 @@ def public_fault(step, form):
         return _WORDS
     if rule.texts and not form.texts:
         return _NO_TEXTS
-    if rule.non_negative and not form.non_negative:
-        return _NEGATIVE
     if rule.numeric and may_overflow(form.largest, rule.largest(step, form.largest)):
         return _OVERFLOW
     if form.missing:
@@ -342,20 +331,18 @@ def _values_of(kinds):
 
 def _joined(forms, step):
     kinds = {form.kind for form in forms}
-    non_negative = all(form.non_negative for form in forms)
     if "rounded" in kinds:
         return Form("rounded")
     if "raw" in kinds or not kinds:
         return RAW
     weights = _weights(step)
-    non_negative = non_negative and bool((weights >= 0.0).all())
     largest = max(form.largest for form in forms) * _largest(weights)
     words, missing = any(f.words for f in forms), any(f.missing for f in forms)
     if "csr" in kinds and type(step) is FeatureUnion:
-        return Form("csr", non_negative, missing=missing, largest=largest)
+        return Form("csr", missing=missing, largest=largest)
     kind = "mixed" if "mixed" in kinds else "numbers"
     unlisted = any(form.unlisted for form in forms)
-    return Form(kind, non_negative, words, False, missing, unlisted, largest)
+    return Form(kind, words, False, missing, unlisted, largest)
 
 
 def _declared(schema):
@@ -363,11 +350,9 @@ def _declared(schema):
         schema = Schema(schema)
     except (TypeError, ValueError):
         return RAW  # its fit will say what is wrong
-    ranges = schema.ranges(1)
     kind = "numbers" if schema.numeric else "table"
-    non_negative = ranges is not None and bool((ranges[0] >= 0).all())
     found = _values_of(schema.kinds(1))
-    return Form(kind, non_negative, schema=schema if kind == "table" else None, **found)
+    return Form(kind, schema=schema if kind == "table" else None, **found)
 
 
 # Parameters of the listed steps of scikit-learn that were looked at.
@@ -375,7 +360,6 @@ def _declared(schema):
 _PROJECTION = "n_components eps compute_inverse_components random_state"
 _TOGETHER = "n_jobs transformer_weights verbose verbose_feature_names_out"
 _NAMES = {
-    "AdditiveChi2Sampler": "sample_steps sample_interval",
     "Binarizer": "threshold copy",
     "ColumnTransformer": "transformers remainder sparse_threshold force_int_remainder_cols "
     + _TOGETHER,
@@ -393,14 +377,10 @@ _NAMES = {
     "OrdinalEncoder": "categories dtype handle_unknown unknown_value encoded_missing_value "
     "min_frequency max_categories",
     "Pipeline": "steps transform_input memory verbose",
-    "PolynomialCountSketch": "gamma degree coef0 n_components random_state",
     "PolynomialFeatures": "degree interaction_only include_bias order",
     "RBFSampler": "gamma n_components random_state",
     "SimpleImputer": "missing_values strategy fill_value copy add_indicator keep_empty_features",
-    "SkewedChi2Sampler": "skewedness n_components random_state",
     "SparseRandomProjection": f"density dense_output {_PROJECTION}",
-    "SplineTransformer": "n_knots degree knots extrapolation include_bias order handle_missing "
-    "sparse_output",
 }
 KNOWN = {name: frozenset(names.split()) for name, names in _NAMES.items()}
 

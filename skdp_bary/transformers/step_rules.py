@@ -44,17 +44,6 @@ def powers(step, largest):
     return max(1.0, largest) ** degree
 
 
-def sketched(step, largest):
-    """Products of `degree` sums of all columns, transformed."""
-    rows = largest * np.sqrt(step.gamma) * _WIDEST + np.sqrt(step.coef0)
-    return step.n_components * max(rows, 1.0) ** step.degree
-
-
-def roots(step, largest):
-    """Roots of numbers, times public weights."""
-    return 2.0 * largest * max(1.0, step.sample_interval or 1.0)
-
-
 def sums(step, largest):
     """Sums of all columns over the root of the density."""
     density = 1.0 / _WIDEST if step.density == "auto" else step.density
@@ -80,20 +69,6 @@ def counts(step, largest):
 def ones(step, largest):
     """Zeros and ones."""
     return 1.0
-
-
-def splines(step, largest):
-    """B-splines: within their knots at most 1; beyond them polynomials, by de Boor's recursion.
-
-    Each of its `degree` steps multiplies by at most twice the distance from a knot, those added
-    outside of the given ones included, over the smallest gap between two knots.
-    """
-    if step.extrapolation in ("constant", "periodic"):
-        return 1.0
-    knots = np.asarray(step.knots, dtype=np.float64)
-    gaps = np.diff(knots, axis=0)
-    reach = largest + np.abs(knots).max() + step.degree * gaps.max()
-    return (step.degree + 1) * max(1.0, 2.0 * reach / gaps.min()) ** max(1, step.degree)
 
 
 def scaled(step, largest):
@@ -208,8 +183,6 @@ class Rule:
         Forms of rows that it treats one by one.
     gives : callable
         Takes a step and the kind of form before it; returns what it changes of the form.
-    non_negative : bool
-        Whether it raises on numbers below zero.
     missing_fault : callable
         Takes a step; returns what is wrong with it where numbers may be missing, or None.
     grows : callable
@@ -220,7 +193,6 @@ class Rule:
     fault: Callable
     takes: frozenset
     gives: Callable
-    non_negative: bool = False
     missing_fault: Callable = lambda step: None
     grows: Callable = lambda step, largest: largest
 
@@ -276,6 +248,8 @@ def faults_alone(step):
     calls = sklearn_name(step) == "FunctionTransformer"
     if calls and not _is_known_call(held.pop("func"), held.pop("kw_args")):
         yield KEEPS_IN_FUNCTION
+    if held.get("verbose"):
+        yield _PRINTS
     own = signature(type(step)).parameters
     for name, value in held.items():
         if name not in own or value is not own[name].default:
@@ -335,6 +309,7 @@ PRIVATE_INSIDE = Fault(
     "it holds a private step, which RowByRow refuses to fit on public rows",
     "write make_pipeline(..., RowByRow(private_step))",
 )
+_PRINTS = Fault("it prints lines about every row, and so how many there are", "leave verbose=0")
 _KEEPS_IN_CLASS = Fault(
     "its class, or that of a part of it, is not from scikit-learn, and may keep earlier rows in "
     "itself or in its module, which cannot be checked",
@@ -462,6 +437,11 @@ def _identity(step):
 def _imputer(step):
     if step.strategy != "constant" or step.fill_value is None:
         return _learns('fill with a public value: strategy="constant" and fill_value')
+    if isinstance(step.fill_value, Real) and not np.isfinite(step.fill_value):
+        return Fault(
+            "what it fills in raises, which reveals missing numbers without a charge",
+            "give a finite fill_value",
+        )
     if not step.keep_empty_features:
         return _learns("set keep_empty_features=True: it drops columns without any value")
     if step.add_indicator:
@@ -502,23 +482,13 @@ def _sparse_projection(step):
     return None
 
 
-def _knots(step):
-    if isinstance(step.knots, str):
-        return _learns("pass the knots as an array of public numbers")
-    if step.extrapolation == "error":
-        return _names_values('set extrapolation="constant"')
-    return None
-
-
 def _filled(step, kind):
-    found = {"kind": "numbers" if kind == "numbers" else "mixed", "non_negative": False}
+    found = {"kind": "numbers" if kind == "numbers" else "mixed"}
     return found | ({"missing": False} if _marks_nan(step) else {})
 
 
-def _as_before(non_negative=None):
-    """Return what keeps rows sparse; None: numbers are below zero where they were."""
-    sign = {} if non_negative is None else {"non_negative": non_negative}
-    return lambda step, kind: {"kind": "csr" if kind == "csr" else "numbers"} | sign
+def _as_before(step, kind):
+    return {"kind": "csr" if kind == "csr" else "numbers"}
 
 
 def _always(**form):
@@ -528,18 +498,16 @@ def _always(**form):
 def _codes(step, kind):
     listed = isinstance(step.categories, str) or any(map(_is_nan, chain(*step.categories)))
     missing = (listed and _is_nan(step.encoded_missing_value)) or _is_nan(step.unknown_value)
-    return {"kind": "numbers", "non_negative": False, "missing": missing}
+    return {"kind": "numbers", "missing": missing}
 
 
-def _as_told(non_negative):
-    """Return what is sparse where the step says so."""
-    form = {"non_negative": non_negative, "missing": False}
-    return lambda step, kind: form | {"kind": "csr" if step.sparse_output else "numbers"}
+def _as_told(step, kind):
+    return {"missing": False, "kind": "csr" if step.sparse_output else "numbers"}
 
 
 def _projected(step, kind):
     dense = kind != "csr" or step.dense_output
-    return {"kind": "numbers" if dense else "csr", "non_negative": False}
+    return {"kind": "numbers" if dense else "csr"}
 
 
 _ANY = frozenset({"raw", "table", "numbers", "csr", "mixed"})
@@ -547,27 +515,22 @@ _DENSE = frozenset({"table", "numbers", "mixed"})
 _NUMERIC = _DENSE | {"csr"}
 _LISTED = frozenset({"table", "numbers"})
 _TABLE = frozenset({"table"})
-_dense = _always(kind="numbers", non_negative=False)
-_csr = _always(kind="csr", non_negative=False)
-_waves = _as_before(non_negative=False)  # cosines and sines
+_dense = _always(kind="numbers")
+_csr = _always(kind="csr")
 
 RULES = {
-    "AdditiveChi2Sampler": Rule(_none, _NUMERIC, _waves, non_negative=True, grows=roots),
-    "Binarizer": Rule(_none, _NUMERIC, _as_before(non_negative=True), grows=ones),
+    "Binarizer": Rule(_none, _NUMERIC, _as_before, grows=ones),
     "FeatureHasher": Rule(_hasher, _TABLE, _csr, grows=counts),
     "FunctionTransformer": Rule(
         _identity, _ANY, lambda step, kind: {"kind": "mixed"} if kind == "table" else {}
     ),
     "GaussianRandomProjection": Rule(_together, _ANY, _dense),
     "HashingVectorizer": Rule(_vectorizer, _TABLE, _csr, grows=counts),
-    "Normalizer": Rule(_together, _ANY, _always(non_negative=False)),
-    "OneHotEncoder": Rule(_categories, _LISTED, _as_told(non_negative=True), grows=ones),
+    "Normalizer": Rule(_together, _ANY, _always()),
+    "OneHotEncoder": Rule(_categories, _LISTED, _as_told, grows=ones),
     "OrdinalEncoder": Rule(_categories, _LISTED, _codes, grows=codes),
-    "PolynomialCountSketch": Rule(_none, _NUMERIC, _dense, grows=sketched),
-    "PolynomialFeatures": Rule(_none, _NUMERIC, _as_before(), grows=powers),
+    "PolynomialFeatures": Rule(_none, _NUMERIC, _as_before, grows=powers),
     "RBFSampler": Rule(_together, _ANY, _dense),
     "SimpleImputer": Rule(_imputer, _LISTED, _filled, missing_fault=_other_marks, grows=with_fill),
-    "SkewedChi2Sampler": Rule(_together, _ANY, _dense),
     "SparseRandomProjection": Rule(_sparse_projection, _NUMERIC, _projected, grows=sums),
-    "SplineTransformer": Rule(_knots, _DENSE, _as_told(non_negative=False), grows=splines),
 }

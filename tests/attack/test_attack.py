@@ -221,7 +221,7 @@ PLANTED = {
     ),
     "rows that cannot be written": (
         *(trials(commands.try_command, "generate", "--rows"), 200, "1 charges"),
-        (home("check_rows"), "_MOST_CELLS", 1 << 80),
+        (home("_check_out"), "_MOST_CELLS", 1 << 80),
     ),
     "parameters without rules": (
         *(borrowed.PARAMETERS.attack, 100, ""),

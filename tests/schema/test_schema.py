@@ -83,6 +83,7 @@ def read(kind, *values):
         (Date("2020-01-01", "2021-01-01", resolution="hour"), np.datetime64("2020-01-02"), 24.0),
         (Text(), 5, "5"),
         (Text(missing=True), None, ""),
+        (Text(), "half \ud83d", "half ?"),
     ],
 )
 def test_a_value_is_read_as_declared_beside_any_others(kind, value, expected):

@@ -167,7 +167,13 @@ def run_compare(given):
             "the table first: skdp-bary sketch."
         )
     if all(sketches):
-        say(f"{_in_numbers(_compare_sketches(*paths))}; nothing was charged")
+        (ours, own), (theirs, others) = map(_read_sketch, paths)
+        if own != others:
+            raise ValueError(
+                f"{paths[0]} has the columns {own}, and {paths[1]} has {others}. Make both "
+                f"sketches with the same --columns {' '.join(map(str, own))}."
+            )
+        say(_in_numbers(ours.test(theirs)) + "; nothing was charged")
         return
     tables, columns = [], given.columns
     for path in paths:
@@ -234,16 +240,6 @@ def _read_sketch(path):
         return sketch._restored(moments, len(columns)), columns
     except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile):
         raise ValueError(f"{path} was not made by skdp-bary sketch, or is damaged.") from None
-
-
-def _compare_sketches(first, second):
-    (ours, own), (theirs, others) = _read_sketch(first), _read_sketch(second)
-    if own != others:
-        raise ValueError(
-            f"{first} has the columns {own}, and {second} has {others}. Make both sketches with "
-            f"the same --columns {' '.join(map(str, own))}."
-        )
-    return ours.test(theirs)
 
 
 # The command that draws a synthetic table, from one release of a private table with a schema.

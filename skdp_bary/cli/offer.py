@@ -46,10 +46,8 @@ def offer(estimator, table, given, limits, said, write=None):
     accountant, n_features = _open_budget(given), len(given.columns)
     common = {name: getattr(given, name) for name in ("epsilon", "delta", "n_hint")}
     estimator.set_params(accountant=accountant, verbose=int(sys.stderr.isatty()), **common)
-    person = (
-        "a row" if given.groups is None else f"all rows with one value of {shown(given.groups)}"
-    )
-    say(f"a row is ({', '.join(map(shown, given.columns))}); a person is {person}")
+    who = "each row" if given.groups is None else f"all rows with the same {shown(given.groups)}"
+    say(f"columns: {', '.join(map(shown, given.columns))}; protected: {who}")
     say(limits)
     if given.where or given.drop_missing:  # the same whatever is left, which is private
         rules = [*given.where, *["no missing value"] * given.drop_missing]

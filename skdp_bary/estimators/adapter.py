@@ -67,15 +67,15 @@ class PrivateDomainAdapter(ClassifierMixin, BasePrivateEstimator):
 
     method : {"self_training", "moments"}, default="self_training"
         Private statistics: sums of clipped gradients, or without `views` a mean ("self_training"),
-        or mean and covariance of features ("moments"). Those of features assume the class shares of
-        the source; a fit warns if other shares explain the mean.
+        or mean and covariance of features ("moments"). Means and moments assume the class shares
+        of the source; a fit warns if other shares explain the mean.
 
     hidden : int, default=100
         Hidden units.
 
     align : float, default=1.0
-        Pull of predicted classes to their shares in the source. Lower it if private shares may
-        differ.
+        Strength of the pull of predicted classes to their shares in the source. Lower it if
+        private shares may differ.
 
     max_iter : int, default=None
         Passes over the data. None: 150.

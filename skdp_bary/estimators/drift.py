@@ -34,9 +34,9 @@ _NOISY_MEAN = 0.1  # noise of a mean of waves, above which hardly any law is tol
 class PrivateDriftSketch(BasePrivateEstimator):
     """Private sketch of a sample, to be compared with other sketches at any later time.
 
-    Released once are noisy means and covariances of cosines and sines of public slices. Any two
-    releases with the same bounds can be tested for one law, or one release against public rows, as
-    often as wanted, at no further cost. If both samples are at hand at one time,
+    A fit releases noisy means and covariances of cosines and sines of public slices. Two sketches
+    with the same bounds, or a sketch and public rows, can be tested for equal distributions any
+    number of times, at no further cost. If both samples are available at one time,
     :class:`PrivateTwoSampleTest` needs less budget for the same power.
 
     Parameters
@@ -48,12 +48,12 @@ class PrivateDriftSketch(BasePrivateEstimator):
         Failure probability of the guarantee, much smaller than one over the number of people.
 
     bounds : (low, high), Box, Ball or Mask, default=None
-        Public domain of the rows; rows outside are moved to its border. Sketches can only be
-        compared that have the same. None estimates a box with 20% of the budget, another in every
-        fit.
+        Public domain of the rows; rows outside are moved to its border. Only sketches with the
+        same bounds can be compared. None estimates a box with 20% of the budget, a different one
+        in every fit.
 
     n_hint : int, default=None
-        Public estimate of the number of people; sets the units of weights only.
+        Public estimate of the number of people, for the units of weights only.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".
@@ -90,10 +90,10 @@ class PrivateDriftSketch(BasePrivateEstimator):
     Sensitivity
         Cosines and sines of a row are read from a public table, and the sum of their squares is at
         most 1. So one person adds 1 to the mass, a vector of norm 1 to their sum and a matrix of
-        norm 1 to the sum of outer products; who replaces another moves sum and matrix by 4 and 3/2
-        or by 3 and 2, squared, by the angle between the two.
+        norm 1 to the sum of outer products; a replacement moves sum and matrix by 4 and 3/2
+        or by 3 and 2, squared, depending on the angle between the two rows.
     Budget
-        One step costs (epsilon, delta), less what buys bounds.
+        One step, and estimated bounds, cost (epsilon, delta) together.
     Released
         moments_, domain_, privacy_, n_features_in_, feature_names_in_
     Not covered

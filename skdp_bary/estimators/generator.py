@@ -101,7 +101,7 @@ class PrivateGenerator(BasePrivateEstimator):
 
     n_hint : int, default=None
         Public estimate of the number of people, for `n_components` only. None spends 5% of the
-        budget under "add_remove"; other relations make it public.
+        budget under "add_remove"; other relations make this number public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".

@@ -50,7 +50,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
 
     delta : float, default=1e-6
         Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
-        otherwise it is Gaussian.
+        other values mean Gaussian noise.
 
     bounds : (low, high), Box, Ball or Mask, default=None
         Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
@@ -60,8 +60,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
         step. None takes the diameter of the domain, which clips nothing.
 
     reach : float, default=None
-        Public distance from the released mean that rows are moved within before their second
-        moments are taken. None takes a multiple of their released spread.
+        Public radius around the released mean to which rows are clipped before their second
+        moments are summed. None takes a multiple of their released spread.
 
     n_hint : int, default=None
         Public estimate of the number of people, for advice about the noise alone.
@@ -112,8 +112,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BasePrivateE
         the clipping radius. Replacing a person moves each by the difference of two such
         contributions.
     Budget
-        Both steps together, and what finds bounds and size, cost (epsilon, delta). Several fits on
-        one accountant add up.
+        Both steps, and estimates of bounds and size, together cost (epsilon, delta). Several fits
+        on one accountant add up.
     Released
         components_, mean_, explained_variance_, noise_std_, output_bounds_, domain_, privacy_,
         n_features_in_, feature_names_in_

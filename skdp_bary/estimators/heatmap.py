@@ -266,8 +266,8 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
         outermost place of a person is a secret.
 
     resolution : int, default=256
-        Cells of the map along each side, a power of two up to 2**24. Fits cost what the measured
-        cells cost, not ``resolution**2``.
+        Cells of the map along each side, a power of two up to 2**24. Time depends on the
+        measured cells, not on ``resolution**2``.
 
     bandwidth : float, default=1/32
         Standard deviation of the blur of the heatmap, in units of the side of the map.
@@ -282,7 +282,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
 
     n_hint : int, default=None
         Public estimate of the number of people, for levels only. None: "one_shot" spends 5% of the
-        budget on a noisy count under "add_remove", "adaptive" does without.
+        budget on a noisy count under "add_remove", "adaptive" needs none.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".
@@ -305,7 +305,7 @@ class PrivateEMDHeatmap(HeatmapViews, BasePrivateEstimator):
     cells_ : HeatmapCells
         Level, code, corners and mass (in people) of the released cells.
     coreset_ : DiscreteMeasure
-        Their middles, weighted by mass, for `k_median`.
+        Centers of the cells, weighted by mass, for `k_median`.
     total_ : float
         Mass of the cells, in people. Large noise shrinks it; `count_persons` estimates the number
         of people.

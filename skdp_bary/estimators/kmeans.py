@@ -135,7 +135,7 @@ class PrivateKMeans(
 
     delta : float, default=0.0
         Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
-        as good as any with up to three features; others mean Gaussian noise.
+        which is as good with up to three features; other values mean Gaussian noise.
 
     bounds : (low, high), Box, Ball or Mask, default=None
         Public domain, to which rows are clipped. None spends 20% of the budget to estimate a box,

@@ -56,7 +56,7 @@ class PrivateMeasure(BasePrivateEstimator):
 
     delta : float, default=0.0
         Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
-        otherwise it is Gaussian.
+        other values mean Gaussian noise.
 
     bounds : (low, high), Box, Ball or Mask, default=None
         Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
@@ -76,7 +76,7 @@ class PrivateMeasure(BasePrivateEstimator):
 
     n_hint : int, default=None
         Public estimate of the number of people, for the depth only. None spends 5% of the budget
-        under "add_remove"; other relations make it public.
+        under "add_remove"; other relations make this number public.
 
     neighbors : {"add_remove", "replace_one", "replace_any"}, default=None
         Neighboring relation. None takes the accountant's, by default "add_remove".

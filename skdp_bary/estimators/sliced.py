@@ -42,7 +42,7 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     Parameters
     ----------
     n_projections : int, default=None
-        Number of directions. None: frames of at least 100; one with one feature, 1000 above 1000.
+        Number of directions. None: whole frames, 100 or more; 1 for one feature, 1000 above 1000.
 
     n_quantiles : int, default=None
         Number of blocks. None: 8 to 128.

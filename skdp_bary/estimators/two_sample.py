@@ -48,10 +48,10 @@ _APART = np.array([NormalDist().inv_cdf((i + 0.5) / 256) for i in range(256)])
 class PrivateTwoSampleTest(BasePrivateEstimator):
     """Private test of whether two cohorts have the same distribution.
 
-    Both cohorts are private, named by `y`, or one is private and the other a public `reference`.
-    Their kernel distance is released, with what determines it for equal distributions. A p-value
-    and an interval follow by simulation, noise included. The level is checked by simulation, not
-    proved (:doc:`/explanation/two_samples`).
+    Either both cohorts are private, with labels in `y`, or one is private and the other is a public
+    `reference`. The fit releases their kernel distance, and numbers that determine this distance
+    for equal distributions. A p-value and an interval follow by simulation, noise included. The
+    level is checked by simulation, not proved (:doc:`/explanation/two_samples`).
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         Privacy loss of one fit.
 
     delta : float, default=0.0
-        Failure probability. 0 means pure privacy with Laplace noise, the best for single numbers.
+        Failure probability. 0 means pure privacy with Laplace noise, best for single numbers.
 
     bounds : (low, high), Box, Ball or Mask, default=None
         Public domain, to which rows are clipped. None estimates a box with 20% of the budget.
@@ -124,8 +124,9 @@ class PrivateTwoSampleTest(BasePrivateEstimator):
         The kernel is in [0, 1] and 1 for a row with itself, so features of two rows are at most
         sqrt(2) apart. One person of n moves the distance of two means by at most sqrt(2) / n, the
         mean of ``1 - k`` over pairs by at most 2 / n, and the norm of the covariance of features by
-        at most sqrt(6) / n. They are counted n times, in integers of 1/1024, rounded down. If the
-        number of people is private, n is ``n_min``. Changing the cohort moves them twice.
+        at most sqrt(6) / n. They are multiplied by n and rounded down to integers of 1/1024. If the
+        number of people is private, n is ``n_min``. A person who changes cohorts moves them twice
+        as much.
     Budget
         All steps, with estimated sizes and bounds, cost (epsilon, delta) together.
     Released

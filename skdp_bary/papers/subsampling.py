@@ -391,7 +391,7 @@ class SubsampledBarycenter(PrivateWassersteinBarycenter):
 
     delta : float, default=0.0
         Failure probability, much smaller than one over the number of people. 0 means Laplace noise,
-        otherwise it is Gaussian.
+        other values mean Gaussian noise.
 
     bounds : (low, high), Box, Ball or Mask, default=None
         Public domain, to which rows are clipped. None estimates a box with 20% of the budget.

@@ -80,7 +80,7 @@ class Barycenter(PrivateWassersteinBarycenter):
         "published": CoresetMethod(PublishedCounts())
     }
     _parameter_rules = PrivateWassersteinBarycenter._parameter_rules | {
-        "method": Option(tuple(_methods))
+        "method": Option(("auto", *_methods))
     }
 
 

@@ -30,12 +30,13 @@ from ..rows.persons import encode_labels
 from ..transport.measures import DiscreteMeasure
 from ..transport.semidiscrete import solve_semidiscrete
 from .barycenter_methods import (
-    AutoMethod,
     BarycenterSetting,
     ClustersMethod,
     CoresetMethod,
     PyramidMethod,
     advise,
+    best_method,
+    of_known_size,
 )
 from .barycenter_subspace import SubspaceMethod
 from .base import BasePrivateEstimator
@@ -49,12 +50,6 @@ _ONE_PLACE = (
     "All atoms are at one place, the mean of the release: noise hides everything else. "
     "privacy_advice(n_features) returns how many people are needed."
 )
-_METHODS = {
-    "coreset": CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4)),
-    "pyramid": PyramidMethod(),
-    "clusters": ClustersMethod(),
-    "subspace": SubspaceMethod(),
-}
 
 
 class PrivateWassersteinBarycenter(
@@ -180,13 +175,18 @@ class PrivateWassersteinBarycenter(
     """
 
     _setting = BarycenterSetting
-    _methods = {"auto": AutoMethod(**_METHODS), **_METHODS}
+    _methods = {
+        "coreset": CoresetMethod(HaarMethod(power=2.0), pure=BlockCountsMethod(step=4)),
+        "pyramid": PyramidMethod(),
+        "clusters": ClustersMethod(),
+        "subspace": SubspaceMethod(),
+    }
     _fewest_steps = 'method="coreset"'
     _effort = ("n_init",)
     _display = "BarycenterDisplay"
     _parameter_rules = PRIVACY_RULES | {
         "n_atoms": Integer(1, _MOST_ATOMS),
-        "method": Option(tuple(_methods)),
+        "method": Option(("auto", *_methods)),
         "p": OneOf((1, 2)),
         "classes": Labels() | None,
         "class_weights": Weights() | None,
@@ -342,12 +342,20 @@ class PrivateWassersteinBarycenter(
     def _method_setting(self, n_features, class_weights=None):
         return setting_of(self._setting, self, n_features=n_features, class_weights=class_weights)
 
+    def _method(self, setting):
+        return self._methods[best_method(setting) if self.method == "auto" else self.method]
+
     def _shares(self, n_features):
-        return self._methods[self.method].shares(self._method_setting(n_features))
+        setting = self._method_setting(n_features)
+        return self._method(setting).shares(setting)
 
     def _settled_shares(self, facts):
         setting = self._method_setting(facts.n_features)
-        return self._methods[self.method].settled_shares(setting, facts)
+        method = self._method(of_known_size(setting, facts))
+        settled = method.settled_shares(setting, facts)
+        if settled is None and method is not self._method(setting):
+            return method.shares(setting)  # the size speaks for another one
+        return settled
 
     def _public_facts(self, plan, rows):
         facts = super()._public_facts(plan, rows)
@@ -357,7 +365,8 @@ class PrivateWassersteinBarycenter(
     def _questions(self, facts):
         weights = self._weights_of_classes(facts.n_classes)
         setting = self._method_setting(facts.n_features, weights)
-        return weights, (yield from self._methods[self.method].questions(setting, facts))
+        method = self._method(of_known_size(setting, facts))
+        return weights, (yield from method.questions(setting, facts))
 
     def _finish(self, facts, result):
         self.class_weights_, barycenter = result

@@ -174,8 +174,8 @@ def _pyramid_tuning(n_features):
     return replace(pyramid_tuning(n_features), most_cells=TUNED.most_cells)
 
 
-class AutoMethod(BarycenterMethod):
-    """The method that public facts speak for.
+def best_method(setting):
+    """Return the name of the method that public facts speak for.
 
     Trees give the shape of a distribution where cells are many for its dimension, and pyramids of a
     box give it where bounds are wide or shapes thin for the people there are. From a few features
@@ -183,54 +183,22 @@ class AutoMethod(BarycenterMethod):
     needs means (p = 2): with Gaussian noise moments in a few released axes say most, unless
     `n_hint`, or else the size once it is known, says that noise drowns them. Clusters go to the
     mean of all rows by themselves where there is no more to be seen.
-
-    Parameters
-    ----------
-    coreset, pyramid, clusters, subspace : BarycenterMethod
-        For few features, for more of them in a given box, for many, and for many with Gaussian
-        noise that leaves enough to see.
     """
-
-    def __init__(self, coreset, pyramid, clusters, subspace):
-        self.coreset = coreset
-        self.pyramid = pyramid
-        self.clusters = clusters
-        self.subspace = subspace
-
-    def choose(self, setting):
-        """Return the method for a setting."""
-        width, bounds = setting.n_features, setting.bounds
-        if width > 1 and suits_pyramid(bounds, width):
-            return self.pyramid
-        # cells of a given box show most in more features too, where noise is pure and rows few
-        few = setting.n_hint is None or signal_level(setting) < TUNED.few_persons
-        pure = setting.delta == 0 and few and 1 < width <= TUNED.pure_pyramid
-        if pure and bounds is not None and is_box(bounds):
-            return self.pyramid
-        if setting.p != 2 or setting.n_features < TUNED.many_features:
-            return self.coreset
-        drowned = setting.n_hint is not None and signal_level(setting) < 1.0
-        return self.subspace if setting.delta > 0 and not drowned else self.clusters
-
-    def shares(self, setting):
-        """Return the steps of the chosen method."""
-        return self.choose(setting).shares(setting)
-
-    def settled_shares(self, setting, facts):
-        """Return the steps of the method for the size, where that was not given."""
-        chosen = self.choose(_of_known_size(setting, facts))
-        settled = chosen.settled_shares(setting, facts)
-        if settled is None and chosen is not self.choose(setting):
-            return chosen.shares(setting)
-        return settled
-
-    def questions(self, setting, facts):
-        """Ask what the chosen method asks."""
-        chosen = self.choose(_of_known_size(setting, facts))
-        return (yield from chosen.questions(setting, facts))
+    width, bounds = setting.n_features, setting.bounds
+    if width > 1 and suits_pyramid(bounds, width):
+        return "pyramid"
+    # cells of a given box show most in more features too, where noise is pure and rows few
+    few = setting.n_hint is None or signal_level(setting) < TUNED.few_persons
+    pure = setting.delta == 0 and few and 1 < width <= TUNED.pure_pyramid
+    if pure and bounds is not None and is_box(bounds):
+        return "pyramid"
+    if setting.p != 2 or width < TUNED.many_features:
+        return "coreset"
+    drowned = setting.n_hint is not None and signal_level(setting) < 1.0
+    return "subspace" if setting.delta > 0 and not drowned else "clusters"
 
 
-def _of_known_size(setting, facts):
+def of_known_size(setting, facts):
     """Return the setting with the size of the data as its hint, unless there is one."""
     if setting.n_hint is not None or facts.size is None:
         return setting

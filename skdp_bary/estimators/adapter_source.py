@@ -335,12 +335,7 @@ def feature_function(estimator, X, y):
     if estimator is None:
         return None
     method = next((m for m in ("transform", "predict_proba") if hasattr(estimator, m)), None)
-    if method is None:
-        if not callable(estimator):
-            raise ValueError(
-                "estimator must be None, a callable, or have transform or predict_proba, got "
-                f"{estimator!r}. For example PCA(2)."
-            )
+    if method is None:  # a function
         return estimator
     if getattr(estimator, "verbose", 0):
         raise ValueError(

@@ -70,7 +70,7 @@ _TWO_CLASSES = (
     "groups must leave each person in one class under neighbors='replace_one', which makes class "
     "sizes public. Give all rows of a person one label, or pass neighbors='replace_any'."
 )
-_SEEDED = (
+SEEDED = (
     "random_state is set, so the noise is reproducible: the release is seeded, not private. Use "
     "random_state=None for anything that is published."
 )
@@ -486,7 +486,7 @@ path, of shape (n_rows, n_features)
             warn_of_leaking_steps()
         doubts = failure_advice(plan.delta, persons), accountant.unit_advice(terms["unit"])
         bought = "scale" in self._bought_shares()
-        for doubt in (seeded and _SEEDED, *doubts, bought and _BOUGHT):
+        for doubt in (seeded and SEEDED, *doubts, bought and _BOUGHT):
             if doubt:
                 warn(doubt, stacklevel=3)
 

@@ -67,21 +67,13 @@ def setting_of(kind, estimator, **others):
 # The public labels by which rows are divided.
 
 
-def named_classes(classes):
-    """Return labels that a user named as an array, or raise unless they are distinct."""
-    named = np.asarray(classes)
-    if named.ndim != 1 or named.size == 0 or len(np.unique(named)) != named.size:
-        raise ValueError(f"classes must be distinct labels, got {classes!r}. For example [0, 1].")
-    return named
-
-
 def named_or_found_classes(classes, y, relation):
     """Return the labels named, or those that occur where the relation makes them public.
 
     None where rows have no labels.
     """
     if classes is not None:
-        return named_classes(classes)
+        return np.asarray(classes)
     if y is None:
         return None
     if relation == REPLACE_ONE:

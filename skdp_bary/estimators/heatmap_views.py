@@ -47,13 +47,13 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
     @property
     def heatmap_(self) -> np.ndarray:
         """The blurred heatmap, see the class."""
-        self._check_fitted_attribute("heatmap_")
+        check_is_fitted(self)
         return self.render(min(self.grid_.side, _LARGEST_PICTURE))
 
     @property
     def coreset_(self) -> DiscreteMeasure:
         """Middles of the cells, weighted by mass."""
-        self._check_fitted_attribute("coreset_")
+        check_is_fitted(self)
         return DiscreteMeasure(self._middles(), self.cells_.mass)
 
     def render(self, resolution: int = 256, bandwidth: float | None = None) -> np.ndarray:
@@ -341,10 +341,6 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
                 shares *= up
                 densities[start : start + rows, scale] = folded(shares)
         return np.log((densities + 1.0) / (self.cells_.mass.sum() + 1.0)) - np.log(widths).sum()
-
-    def _check_fitted_attribute(self, name):
-        if not hasattr(self, "cells_"):
-            raise AttributeError(f"{name} is a fitted attribute. Call fit first.")
 
 
 # Pictures and densities of masses on quadtree cells.

@@ -21,7 +21,7 @@ from ..rows.persons import encode_labels
 from ..transport.measures import sliced_gradient
 from .base import BasePrivateEstimator
 from .comparison import TWO_SIDED, expected_size, refuse_tables
-from .facts import named_classes, number_of_classes
+from .facts import number_of_classes
 from .notices import NARROW, SURE, UNKNOWN_SIZE, warn_of_narrow
 from .sliced_methods import MOST_QUANTILES, ScalarMethod, SketchMethod, SlicedSketch, mean_sketch
 
@@ -462,7 +462,7 @@ class DPSlicedWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _public_classes(self, y):
         refuse_tables(y, _SAMPLES)
-        return None if self.classes is None else named_classes(self.classes)
+        return None if self.classes is None else np.asarray(self.classes)
 
     def _shares(self, n_features):
         # raises if the directions do not fit

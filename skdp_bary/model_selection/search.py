@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import VersionedPickle, checksum
-from ..estimators.base import fitted_alone
+from ..estimators.base import SEEDED, fitted_alone
 from ..estimators.notices import GuaranteeRepr, KnowsSearches, warn_of_leaking_steps
 from ..exceptions import (
     BudgetError,
@@ -316,15 +316,9 @@ class PrivateSearchCV(
         for name in sorted(_NUMBERS_OF_POINTS):
             if len({params[name] for params in own if name in params}) > 1:
                 warnings.warn(_MORE_IS_BETTER.format(name), PrivacyWarning, stacklevel=3)
-        for doubt in filter(None, (failure_advice(plan.delta, self._known_persons()), advice)):
+        doubts = failure_advice(plan.delta, self._known_persons()), advice, seeded and SEEDED
+        for doubt in filter(None, doubts):
             warnings.warn(doubt, PrivacyWarning, stacklevel=3)
-        if seeded:
-            warnings.warn(
-                "random_state is given, so the noise can be reproduced and the search is seeded, "
-                "not private. Leave random_state=None for anything that is published.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
 
     def _known_features(self):
         return known_width(self.estimator)

@@ -26,8 +26,6 @@ from ..transport.measures import DiscreteMeasure, univariate_cost
 
 # What a private search searches over: an estimator of this package, and public steps before it.
 
-_NOT_SCORED = (PrivateDomainAdapter, PrivateTable)
-
 
 @dataclass(frozen=True)
 class SearchParts:
@@ -114,7 +112,7 @@ def _check_private(estimator):
             "estimator must be one of this package, or a pipeline that ends in one, got "
             f"{estimator!r}. For example PrivateKMeans(3, bounds=(0, 1))."
         )
-    if score_of(estimator) is None or isinstance(estimator, _NOT_SCORED):
+    if score_of(estimator) is None:
         raise TypeError(
             "estimator must represent rows by points (have predict, and distances from them as "
             "transform) or by a distribution (have sample or to_measure), so that trials can be "
@@ -223,11 +221,6 @@ _DRAWN = 256  # points of a distribution that can only be drawn from
 class NearestScore:
     """Minus the noisy sum of the clipped squared distances of rows to the nearest point."""
 
-    @staticmethod
-    def judges(estimator):
-        """Whether an estimator represents rows by points."""
-        return hasattr(estimator, "predict") and hasattr(estimator, "transform")
-
     def question(self, estimator, n_features, names, units=1):
         """Return the clipped distances to the points, before the fit to the center of the domain.
 
@@ -278,11 +271,6 @@ class TransportScore:
     trial may spend on its score; the distance between two releases is post-processing.
     """
 
-    @staticmethod
-    def judges(estimator):
-        """Whether an estimator represents rows by a distribution."""
-        return hasattr(estimator, "sample") or hasattr(estimator, "to_measure")
-
     def stderr(self, payer, trial, n_features, names=None):
         """Return None: no number is known for it."""
         return None
@@ -324,17 +312,18 @@ class TransportScore:
 
 def score_of(estimator):
     """Scoring of the trials of an estimator, or None if no private score is known."""
-    kinds = NearestScore, TransportScore
-    return next((kind() for kind in kinds if kind.judges(estimator)), None)
+    if isinstance(estimator, (PrivateDomainAdapter, PrivateTable)):
+        return None
+    if hasattr(estimator, "predict") and hasattr(estimator, "transform"):  # rows as points
+        return NearestScore()
+    as_distribution = hasattr(estimator, "sample") or hasattr(estimator, "to_measure")
+    return TransportScore() if as_distribution else None
 
 
 def released_measure(fitted):
     """Return a fitted distribution as a discrete measure, post-processing of its release."""
     if hasattr(fitted, "to_measure"):
         return fitted.to_measure()
-    if hasattr(fitted, "cells_"):
-        cells = fitted.cells_
-        return DiscreteMeasure((cells.low + cells.high) / 2.0, cells.mass)
     drawn = fitted.sample(_DRAWN, random_state=0)
     return DiscreteMeasure(drawn[0] if isinstance(drawn, tuple) else drawn)
 

@@ -26,7 +26,7 @@ from torch import nn
 
 from .._sklearn import VersionedPickle
 from ..base import Facts, Integer, Number, Option
-from ..estimators.base import fitted_alone
+from ..estimators.base import SEEDED, fitted_alone
 from ..estimators.facts import setting_of
 from ..estimators.notices import KnowsSearches
 from ..estimators.sliced import DPSlicedWasserstein
@@ -402,12 +402,7 @@ class SlicedNetworkAdapter(
         noise = noise_generator(self.random_state)
         desk = BatchDesk(X, plan, noise, partial(self._charge, plan, noise.seeded, X, **terms))
         if noise.seeded:
-            warnings.warn(
-                "random_state is given, so the noise can be reproduced and the releases are "
-                "seeded, not private. Leave random_state=None for anything that is published.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
+            warnings.warn(SEEDED, PrivacyWarning, stacklevel=3)
         desk.pay()
         # facts for the conversation about batches of features
         facts = Facts(

@@ -419,8 +419,11 @@ def frame_of(units: list, columns: list, names: list, container: str) -> Any:
     """
     parts = [restored(values, cells) for values, cells in zip(units, columns, strict=True)]
     if container != "array":
-        make = {"pandas": _pandas, "polars": _polars, "arrow": _arrow}[container]
-        return make([str(name) for name in names], columns, parts)
+        library, frame, column = _FRAMES[container]
+        module, made = import_optional(library, "cli", f"tables of {library}"), {}
+        for name, cells, part in zip(names, columns, parts, strict=True):
+            made[str(name)] = column(module, cells, *part)
+        return getattr(module, frame)(made)
     if not any(isinstance(cells.kind, (Category, Date)) for cells in columns):
         found = [np.where(gone, np.nan, values) for values, gone in parts]
         return np.column_stack(found).astype(np.float64)
@@ -482,53 +485,46 @@ def _objects(values, gone, cells):
     return found
 
 
-def _pandas(names, columns, parts):
-    pandas = import_optional("pandas", "cli", "tables as pandas frames")
-    dates = pandas.to_datetime(["2000-01-01"]).dtype  # of this version of pandas
-    series = {}
-    for name, cells, (values, gone) in zip(names, columns, parts, strict=True):
-        kind = cells.kind
-        if isinstance(kind, Category):
-            codes, ordered = np.where(gone, -1, values), isinstance(kind, Ordinal)
-            values = pandas.Categorical.from_codes(codes, levels_of(cells), ordered=ordered)
-        elif isinstance(kind, Date):
-            values[gone] = np.datetime64("NaT")
-            values = pandas.Series(values).astype(dates)
-        elif kind.missing and not isinstance(kind, Number):
-            masked = "boolean" if isinstance(kind, Boolean) else "Int64"
-            values = pandas.array(_objects(values, gone, cells), dtype=masked)
-        series[name] = values
-    return pandas.DataFrame(series)
+def _pandas(pandas, cells, values, gone):
+    kind = cells.kind
+    if isinstance(kind, Category):
+        codes, ordered = np.where(gone, -1, values), isinstance(kind, Ordinal)
+        return pandas.Categorical.from_codes(codes, levels_of(cells), ordered=ordered)
+    if isinstance(kind, Date):
+        values[gone] = np.datetime64("NaT")
+        dates = pandas.to_datetime(["2000-01-01"]).dtype  # of this version of pandas
+        return pandas.Series(values).astype(dates)
+    if kind.missing and not isinstance(kind, Number):
+        masked = "boolean" if isinstance(kind, Boolean) else "Int64"
+        return pandas.array(_objects(values, gone, cells), dtype=masked)
+    return values
 
 
-def _polars(names, columns, parts):
-    polars = import_module("polars")
-    series = []
-    for name, cells, (values, gone) in zip(names, columns, parts, strict=True):
-        kind = cells.kind
-        found = _objects(values, gone, cells).tolist()
-        texts = isinstance(kind, Category) and isinstance(cells.values[0], str)
-        dtypes = {"number": polars.Float64, "integer": polars.Int64, "boolean": polars.Boolean}
-        dtype = polars.Enum(levels_of(cells)) if texts else dtypes.get(kind.word)
-        if isinstance(kind, Date):
-            dtype = polars.Date if kind.resolution == "day" else polars.Datetime("us")
-        series.append(polars.Series(name, found, dtype=dtype, strict=False))
-    return polars.DataFrame(series)
+def _polars(polars, cells, values, gone):
+    kind = cells.kind
+    texts = isinstance(kind, Category) and isinstance(cells.values[0], str)
+    dtypes = {"number": polars.Float64, "integer": polars.Int64, "boolean": polars.Boolean}
+    dtype = polars.Enum(levels_of(cells)) if texts else dtypes.get(kind.word)
+    if isinstance(kind, Date):
+        dtype = polars.Date if kind.resolution == "day" else polars.Datetime("us")
+    return polars.Series(_objects(values, gone, cells).tolist(), dtype=dtype, strict=False)
 
 
-def _arrow(names, columns, parts):
-    arrow = import_optional("pyarrow", "cli", "tables as Arrow tables")
-    arrays = []
-    for cells, (values, gone) in zip(columns, parts, strict=True):
-        kind, found = cells.kind, _objects(values, gone, cells).tolist()
-        dtype = {"number": arrow.float64(), "integer": arrow.int64(), "boolean": arrow.bool_()}
-        if isinstance(kind, Category):
-            found = arrow.array(found)
-            found = found.dictionary_encode() if isinstance(cells.values[0], str) else found
-        elif isinstance(kind, Date):
-            dtype = arrow.date32() if kind.resolution == "day" else arrow.timestamp("us")
-            found = arrow.array(found, arrow.timestamp("us")).cast(dtype)
-        else:
-            found = arrow.array(found, dtype[kind.word])
-        arrays.append(found)
-    return arrow.table(dict(zip(names, arrays, strict=True)))
+def _arrow(arrow, cells, values, gone):
+    kind, found = cells.kind, _objects(values, gone, cells).tolist()
+    if isinstance(kind, Category):
+        found = arrow.array(found)
+        return found.dictionary_encode() if isinstance(cells.values[0], str) else found
+    if isinstance(kind, Date):
+        dtype = arrow.date32() if kind.resolution == "day" else arrow.timestamp("us")
+        return arrow.array(found, arrow.timestamp("us")).cast(dtype)
+    dtype = {"number": arrow.float64(), "integer": arrow.int64(), "boolean": arrow.bool_()}
+    return arrow.array(found, dtype[kind.word])
+
+
+# by container: the library, what makes a frame of columns by name, and what makes a column
+_FRAMES = {
+    "pandas": ("pandas", "DataFrame", _pandas),
+    "polars": ("polars", "DataFrame", _polars),
+    "arrow": ("pyarrow", "table", _arrow),
+}

@@ -8,7 +8,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from skdp_bary import BudgetAccountant, PrivateMeasure
-from skdp_bary.exceptions import BudgetError, PrivacyWarning, ReadOnlyLedgerError
+from skdp_bary.exceptions import PrivacyWarning, ReadOnlyLedgerError
 
 X = np.random.default_rng(0).random((80, 2))
 GRID = {"depth": [1, 2, 3]}
@@ -76,13 +76,3 @@ def test_the_warning_about_refusals_comes_once_per_budget():
             for _ in range(3):
                 with pytest.raises(ValueError, match="fits failed"):
                     cross_val_score(measure(accountant), X, cv=2)
-
-
-@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-def test_a_fitted_estimator_keeps_its_paid_release_when_a_refit_is_refused():
-    accountant = BudgetAccountant(epsilon=0.1)
-    estimator = measure(accountant).fit(X)
-    weights = estimator.weights_.copy()
-    with pytest.raises(BudgetError):
-        estimator.fit(X[:40])
-    np.testing.assert_array_equal(estimator.weights_, weights)

@@ -13,18 +13,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
 from skdp_bary import (
     BudgetAccountant,
-    DomainScaler,
     PrivateKMeans,
     PrivateMeasure,
     PrivateWassersteinBarycenter,
     interop,
 )
 from skdp_bary.base import PRIVACY_RULES
-from skdp_bary.cli import main
 from skdp_bary.exceptions import BudgetError
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
@@ -237,45 +234,6 @@ class TestAmounts:
                 spent = BudgetAccountant(plan.epsilon, plan.delta, neighbors=plan.relation)
                 spent.charge(plan, "fit")
                 assert spent.total() == (plan.epsilon, plan.delta)
-
-    @pytest.mark.filterwarnings("ignore:Parts of bounds")
-    @pytest.mark.parametrize("k", [3, 7, 12])
-    def test_fits_searches_pipelines_and_policies(self, k):
-        X = np.random.default_rng(0).random((40, 2))
-        budget = BudgetAccountant(2.0, 1e-6)
-        yearly = budget.under(SpendingPolicy(1.0, 1e-6))
-        measure = PrivateMeasure(
-            1 / k, 1e-6 / k, bounds=(0, 1), depth=2, n_hint=40, accountant=yearly
-        )
-        for _ in range(k):
-            fitted = clone(measure).fit(X)
-            assert (fitted.privacy_.epsilon, fitted.privacy_.delta) == as_charged(1 / k, 1e-6 / k)
-        search = PrivateSearchCV(
-            PrivateMeasure(bounds=(0, 1), depth=2, n_hint=40),
-            {"method": ["haar", "pyramid"]},
-            epsilon=1 / (2 * k),
-            accountant=budget,
-        )
-        chain = make_pipeline(DomainScaler((0, 1)), clone(measure).set_params(
-            accountant=budget, delta=0.0, epsilon=1 / (2 * k)))  # fmt: skip
-        for _ in range(k):
-            assert search.fit(X).privacy_.epsilon == as_charged(1 / (2 * k), 0.0)[0]
-            chain.fit(X)
-        assert Fraction(2) - exact(budget.total()[0]) < Fraction(3 * k + 1, 10**6)
-
-    def test_the_command_line(self, tmp_path, monkeypatch, capsys):
-        monkeypatch.chdir(tmp_path)
-        rows = np.random.default_rng(0).random((30, 2))
-        np.savetxt("rows.csv", rows, delimiter=",", header="a,b", comments="")
-        BudgetAccountant.create("budget.db", 1.0)
-        asked = ["--bounds", "0", "1", "--epsilon", "0.14285714285714285", "--delta", "0"]
-        asked = ["measure", "rows.csv", "--columns", "a", "b", *asked, "--ledger", "budget.db"]
-        assert main([*asked, "--dry-run"]) == 0
-        assert "epsilon=0.142857, delta=0," in capsys.readouterr().out
-        for number in range(7):
-            assert main([*asked, "--out", f"{number}.csv"]) == 0
-        assert "left of the budget: epsilon=1e-06, delta=0" in capsys.readouterr().out
-        assert main([*asked, "--out", "8.csv"]) == 3
 
     @given(st.integers(1, 50), st.floats(0.1, 50.0), st.sampled_from(COMPOSITIONS), st.booleans())
     @example(3, 1000 / 3, "renyi", False)

@@ -22,15 +22,12 @@ from skdp_bary import (
     PrivateStandardScaler,
     PrivateWassersteinBarycenter,
     RowByRow,
-    Schema,
-    SchemaTransformer,
     check_private,
 )
-from skdp_bary.exceptions import BudgetError, LeakError
+from skdp_bary.exceptions import BudgetError
 from skdp_bary.geometry import Ball
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
-from skdp_bary.schema import Number
 from tests.cases import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -99,50 +96,6 @@ def chain(accountant):
     )
 
 
-def test_scaler_projection_and_clusters():
-    accountant = BudgetAccountant(epsilon=9.0)
-    pipeline = chain(accountant).set_params(privatekmeans__epsilon=8.0)
-    report = check_private(pipeline, strict=True)
-    assert [step.verdict for step in report.steps] == ["public", "public", "private"]
-    assert [step.advice for step in report.steps] == ["", "", ""]
-    centers = RNG.uniform(0, 100, size=(3, 8))
-    labels = np.arange(N) % 3
-    rows = centers[labels] + RNG.normal(size=(N, 8))
-    found = pipeline.fit(rows).predict(rows)
-    assert [entry.epsilon for entry in accountant.entries] == [8.0]
-    pairs = {(a, b) for a, b in zip(labels.tolist(), found.tolist(), strict=True)}
-    assert len(pairs) == 3  # every cluster is found
-    back = pipeline[:-1].inverse_transform(pipeline[-1].cluster_centers_)
-    assert back.shape == (3, 8)
-
-
-def test_columns_have_steps_of_their_own():
-    pandas = pytest.importorskip("pandas")
-    accountant = BudgetAccountant(epsilon=4.0)
-    table = pandas.DataFrame(X, columns=["lon", "lat"]).assign(age=RNG.uniform(0, 90, size=N))
-    columns = ColumnTransformer(
-        [
-            ("places", kmeans(accountant=accountant), ["lon", "lat"]),
-            ("map", clone(TRANSFORMERS[4]).set_params(accountant=accountant), ["lon", "lat"]),
-            ("age", DomainScaler((0, 100)), ["age"]),
-        ],
-        verbose_feature_names_out=True,
-    )
-    place, years = Number(-100, 100), Number(0, 90)
-    form = SchemaTransformer(Schema({"lon": place, "lat": place, "age": years}))
-    with pytest.raises(LeakError, match="SchemaTransformer"):
-        check_private(columns, strict=True)
-    columns = make_pipeline(form, columns).set_output(transform="pandas")
-    assert check_private(columns, strict=True).ok
-    out = columns.fit_transform(table)
-    assert len(accountant.entries) == 2
-    assert out.shape[0] == N and list(out.columns) == list(columns.get_feature_names_out())
-    assert {name.split("__")[0] for name in out.columns} == {"places", "map", "age"}
-    assert out["age__age"].between(0, 1).all()
-    assert columns.transform(table).equals(out)
-    assert len(accountant.entries) == 2  # transform asks nothing of the budget
-
-
 def test_a_union_of_private_features_shares_a_budget():
     accountant = BudgetAccountant(epsilon=2.0)
     union = FeatureUnion(
@@ -194,13 +147,6 @@ def test_frozen_steps_are_not_charged_again():
     assert budget.total()[0] == 1.85
     with pytest.raises(BudgetError, match="Nothing was charged[.]"):
         make_pipeline(FrozenEstimator(fitted[0]), kmeans(accountant=budget)).fit(X)
-
-
-def test_a_pipeline_that_a_policy_refuses_has_paid_nothing():
-    budget = BudgetAccountant(9.0, 1e-6)
-    with pytest.raises(BudgetError, match="policy leaves only epsilon=0.7"):
-        three_steps(budget.under(SpendingPolicy(0.7, 1e-6, period="month"))).fit(X)
-    assert budget.entries == ()
 
 
 def test_a_refused_step_says_what_the_pipeline_has_paid():

@@ -16,17 +16,14 @@ from skdp_bary import (
     JLTransformer,
     PrivateDriftSketch,
     PrivateEMDHeatmap,
-    PrivateGenerator,
     PrivateKMeans,
     PrivateMeasure,
     PrivateTable,
     PrivateTwoSampleTest,
-    PrivateWassersteinBarycenter,
     check_private,
 )
-from skdp_bary.exceptions import BudgetError, PrivacyWarning
+from skdp_bary.exceptions import PrivacyWarning
 from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.privacy import SpendingPolicy
 from skdp_bary.schema import Number, Schema
 from tests.cases import every
 
@@ -54,48 +51,6 @@ def test_one_correction_is_enough_for_text_in_a_column(estimator):
     with pytest.raises(ValueError, match="dropna"):
         estimator.fit(numbers)
     estimator.fit(numbers.dropna())
-
-
-@pytest.mark.parametrize("policy", [None, SpendingPolicy(epsilon=0.1, period="year")])
-@pytest.mark.parametrize("searched", [False, True])
-def test_a_refusal_names_who_asked(searched, policy):
-    budget = BudgetAccountant(0.5)
-    given = budget if policy is None else budget.under(policy, spender="survey")
-    epsilon = 1.0 if policy is None else 0.2
-    asks = PrivateMeasure(epsilon, bounds=(0, 1), accountant=given)
-    if searched:
-        measure = PrivateMeasure(bounds=(0, 1), n_hint=60)
-        asks = PrivateSearchCV(measure, {"depth": [2, 3]}, epsilon=epsilon, accountant=given)
-    with pytest.raises(BudgetError, match=f"^(survey: )?{type(asks).__name__} asks for"):
-        asks.fit(X)
-
-
-def test_a_search_among_nothing_is_refused_before_the_charge():
-    budget = BudgetAccountant(1.0)
-    search = PrivateSearchCV(PrivateMeasure(bounds=(0, 1)), {}, accountant=budget)
-    for ask in (search.fit, lambda X: budget.quote(search, 2)):
-        with pytest.raises(ValueError, match="param_grid names no parameter"):
-            ask(X)
-    assert budget.entries == ()
-
-
-@pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        PrivateMeasure(bounds=(0, 1), n_hint=60),
-        PrivateEMDHeatmap(bounds=(0, 1), n_hint=60, resolution=8),
-        PrivateWassersteinBarycenter(2, bounds=(0, 1), n_hint=60, n_init=1),
-        PrivateGenerator(bounds=(0, 1), n_hint=60),
-        PrivateTable(Number(0, 1), n_components=2, max_iter=1),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
-def test_more_rows_than_memory_holds_are_drawn_in_pieces(estimator):
-    estimator.fit(X)
-    for n_samples in (10**15, 10**30):
-        with pytest.raises(ValueError, match=r"in pieces, for example sample\(1_000_000\)"):
-            estimator.sample(n_samples)
 
 
 @pytest.mark.parametrize(

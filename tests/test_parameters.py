@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import clone
 
 from skdp_bary import BudgetAccountant, JLTransformer, PrivateGenerator, PrivateKMeans
 from skdp_bary.base import BasePrivateEstimator, Flag, Integer, Number, Option
@@ -161,18 +160,6 @@ def test_nothing_is_read_or_charged_with_wrong_parameters(name, value, skip):
             with pytest.raises((TypeError, ValueError), match=f"^{name} must"):
                 call()
     assert accountant.entries == ()
-
-
-@pytest.mark.parametrize(
-    "given",
-    [np.int8(3), np.uint64(3), np.int64(3), Fraction(3), np.float32(0.5), np.longdouble(0.5)],
-)
-def test_numbers_are_kept_as_those_of_python(given):
-    name = "epsilon" if isinstance(given, np.floating) else "n_clusters"
-    model = PrivateKMeans(2).set_params(**{name: given})
-    value = getattr(model, name)
-    assert value == given and type(value) in (int, float)
-    assert type(getattr(clone(model), name)) is type(value)
 
 
 def test_small_integers_of_numpy_do_not_overflow():

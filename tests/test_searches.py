@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import BaggingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import (
     GridSearchCV,
@@ -16,9 +15,6 @@ from sklearn.model_selection import (
     RandomizedSearchCV,
     cross_val_score,
     cross_validate,
-    learning_curve,
-    permutation_test_score,
-    validation_curve,
 )
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
@@ -110,13 +106,6 @@ def test_the_price_of_all_fits_is_said_once_before_the_first(call, sum_):
     assert "public or generated rows" in told[0]
 
 
-def test_what_all_fits_of_a_search_say_is_said_once():
-    search = GridSearchCV(PrivateMeasure(n_hint=60), {"depth": [1, 2]}, cv=3)
-    for call in (lambda: search.fit(X), lambda: search.fit(X), folds(PrivateMeasure(), cv=3)):
-        told = said(call, "share of the budget is spent on estimating bounds")
-        assert len(told) == 1
-
-
 @pytest.mark.filterwarnings("ignore:Parts of bounds")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_searches_that_an_accountant_adds_up_are_silent(tmp_path, n_jobs):
@@ -153,41 +142,6 @@ def test_a_report_states_the_price_of_a_search_for_its_own_parameters_alone():
         assert "for the whole search" in str(check_private(told))
         report = str(check_private(told.set_params(epsilon=50.0)))
         assert "epsilon=50" in report and "search" not in report
-
-
-def test_nothing_is_said_outside_of_searches():
-    search = privately()
-
-    def alone():
-        clone(measure()).fit(X)
-        clone(chain()).fit(X)
-        clone(search).fit(X)
-
-    assert said(alone) == []
-    assert not search.fit(X).privacy_.one_of_several
-    assert not search.best_estimator_.privacy_.one_of_several
-    assert ALONE not in search._repr_html_()
-
-
-def test_a_sum_that_cannot_be_read_is_not_made_up():
-    bagged = BaggingRegressor(kmeans(), n_estimators=3)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        cross_val_score(bagged, X, X[:, 0], cv=2, n_jobs=2)
-    (told,) = [str(w.message) for w in caught if "an accountant" in str(w.message)]
-    assert "Every candidate and fold spends epsilon again" in told
-
-
-def test_functions_of_which_the_number_of_fits_is_not_known_have_no_sum():
-    labels = np.arange(60) % 2
-    rounds = {"param_name": "n_init", "param_range": [1, 2]}
-    for call in (
-        lambda: learning_curve(kmeans(), X, labels, cv=2, train_sizes=[0.5, 1.0]),
-        lambda: validation_curve(kmeans(), X, labels, cv=2, **rounds),
-        lambda: permutation_test_score(kmeans(), X, labels, cv=2, n_permutations=2),
-    ):
-        told = said(call)
-        assert told and all("Every candidate and fold spends epsilon again" in t for t in told)
 
 
 @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")

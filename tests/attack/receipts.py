@@ -3,7 +3,6 @@
 import shutil
 import tempfile
 import uuid
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +10,7 @@ from unittest import mock
 
 from skdp_bary import BudgetAccountant
 from skdp_bary.exceptions import LedgerError
-from tests.privacy.conftest import Server, find_programs, may_run
+from tests.privacy.conftest import running_server
 from tests.world import home
 
 from .promises import Promise, Trial
@@ -21,7 +20,7 @@ _STOPPED = SimpleNamespace(now=lambda zone: datetime(2030, 1, 1, tzinfo=UTC))
 
 def put_back(rng):
     """Yield what receipts and open budgets say of ledgers in files and, where one is, a server."""
-    with tempfile.TemporaryDirectory() as name, _server() as server:
+    with tempfile.TemporaryDirectory() as name, running_server() as server:
         places = [_File, _Table] if server else [_File]
         while True:
             for place in places:
@@ -114,27 +113,6 @@ class _Table:
                 f"sum(delta_units) FROM skdp_bary.entries {own} GROUP BY budget, part",
                 (receipt.ledger,),
             )
-
-
-@contextmanager
-def _server():
-    """Start a server, where there is one and a driver for it; else give None."""
-    programs = find_programs()
-    try:
-        import psycopg  # noqa: F401
-    except ImportError:
-        programs = None
-    if programs is None or not may_run():
-        yield None
-        return
-    with tempfile.TemporaryDirectory(prefix="ledger-server-") as folder:
-        Path(folder).chmod(0o755)
-        server = Server(programs, Path(folder))
-        server.start()
-        try:
-            yield server
-        finally:
-            server.stop("immediate")
 
 
 PROMISE = Promise(

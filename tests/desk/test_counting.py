@@ -108,11 +108,3 @@ def test_a_function_of_somebody_else_is_called_by_one_thread(monkeypatch):
         integers(query, rows(X))
         integers(world.ByClass((query,) * 3), rows(X, Y, classes=CLASSES))
     assert found == {threading.get_ident()}
-
-
-def test_an_error_in_a_worker_is_the_error_of_the_fit(monkeypatch):
-    monkeypatch.setattr(home("ArraySource"), "CHUNK_ROWS", 100)
-    bad = X.copy()
-    bad[-1, 0] = np.nan
-    with in_threads(), pytest.raises(ValueError, match="Input X contains NaN"):
-        integers(Count(), rows(bad))

@@ -73,21 +73,6 @@ def test_a_conversation_gets_releases_in_turn_and_none_costs_nothing():
     assert till.charges == 0
 
 
-def test_conversations_may_follow_each_other_and_hold_others():
-    def outer():
-        first = yield from ask("one")
-        return first, (yield from ask("two"))
-
-    till = Till()
-    here = desk(till=till)
-    assert len(here.answer(outer())) == 2
-    here = desk(till=till)
-    here.answer(ask("one"))
-    here.answer(ask("two"))
-    here.close()
-    assert till.charges == 2
-
-
 @every(
     "names, found",
     [
@@ -201,48 +186,6 @@ def test_a_desk_does_not_travel():
     for travel in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="holds private rows"):
             travel(desk())
-
-
-def test_an_interrupt_while_a_question_is_answered_reaches_the_conversation(monkeypatch):
-    answered = []
-
-    def interrupted(*asked):
-        if answered:
-            raise KeyboardInterrupt
-        return collect(*asked)
-
-    def asking():
-        for name in ("one", "two"):
-            yield name, Count()
-            answered.append(name)
-
-    def keeping():
-        try:
-            yield from asking()
-        except KeyboardInterrupt:
-            return answered
-
-    collect = _desk.collect
-    monkeypatch.setattr(_desk, "collect", interrupted)
-    assert desk().answer(keeping()) == ["one"]
-    answered.clear()
-    with pytest.raises(KeyboardInterrupt):
-        desk().answer(asking())
-
-
-def test_a_rehearsal_answers_all_with_noise_about_nobody():
-    done = []
-
-    def asking():
-        for name in ("one", "two"):
-            released = yield name, Count()
-            done.append((name, int(released.values[0][0])))
-
-    world.Rehearsal(PLAN).answer(asking())
-    assert [name for name, _ in done] == ["one", "two"]
-    assert max(abs(count) for _, count in done) < 100
-    with pytest.raises(PlanError, match="next step of the plan is 'two'"):
-        world.Rehearsal(PLAN).answer(ask("one", "one"))
 
 
 @every("kind", [np.float64, np.int32, np.uint64, object])

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from tests.cases import every
-from tests.world import KeyTable, RowPile, Sketch, packed
+from tests.world import KeyTable, RowPile, Sketch
 
 LARGEST = np.iinfo(np.int64)
 
@@ -53,10 +53,3 @@ def test_parts_that_are_no_arrays_travel_as_arrays():
     empty = KeyTable(), RowPile(2)
     sketch(*empty).add_bytes(sketch(KeyTable(), RowPile(2)).to_bytes())
     assert [len(empty[0].sorted()[0]), empty[1].table().shape] == [0, (0, 2)]
-
-
-def test_what_is_sparse_is_small():
-    array = np.zeros(1 << 16, dtype=np.int64)
-    array[::1024] = 7
-    assert sum(part.nbytes for part in packed(array)) == 64 * (1 + 4)
-    assert sum(part.nbytes for part in packed(array + 1)) == 1 << 16  # one byte each

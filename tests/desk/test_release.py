@@ -101,15 +101,3 @@ def test_a_tape_records_and_hands_back():
     assert noise.drawn == []
     assert all((a == b).all() for a, b in zip(again.values, first.values, strict=True))
     assert replay.records[0].exact[0].tolist() == [[101]]
-
-
-def test_a_replay_that_asks_something_else_is_refused():
-    sketch = sketch_of(LevelCounts(TREE))
-    with use_tape(Tape()) as tape:
-        release_of(sketch, Step("t", MECHANISMS[0]), ADD_REMOVE, noise_generator(0))
-    with (
-        use_tape(Tape(tape.records)),
-        pytest.raises(ValueError, match="the sequence of releases depends on the rows"),
-    ):
-        release_of(sketch, Step("u", MECHANISMS[0]), ADD_REMOVE, noise_generator(0))
-    assert active_tape() is None

@@ -65,21 +65,6 @@ def test_steps_that_learn_from_rows_leak(step):
         check_private(make_pipeline(step, measure()), strict=True)
 
 
-@every(
-    "step",
-    [
-        random_projection.GaussianRandomProjection(n_components=3),
-        preprocessing.Normalizer(),
-        RBFSampler(),
-    ],
-)
-def test_products_of_whole_matrices_are_not_called_public(step):
-    """The last bits of a row depend on the rows beside it there; not so in JLTransformer."""
-    (found, _) = check_private(make_pipeline(step, measure())).steps
-    assert found.verdict == "unknown"
-    assert "JLTransformer" in found.advice
-
-
 def test_behind_a_private_step_rows_pass_alone():
     budget = BudgetAccountant(epsilon=2.0)
     first = PrivateKMeans(2, bounds=(0, 1), accountant=budget)

@@ -1,16 +1,15 @@
 """Replay: what it accepts, and what it calls a violation."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from skdp_bary import BudgetAccountant, DomainScaler, PrivateKMeans, PrivateMeasure
+from skdp_bary import BudgetAccountant, DomainScaler, PrivateMeasure
 from skdp_bary.base import CellTree
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.model_selection import PrivateSearchCV
 from tests.cases import every
-from tests.world import LevelCounts, record_fit, replay_after
+from tests.world import LevelCounts
 
 X = np.random.default_rng(0).random((50, 2))
 X[-5:] = 0.7  # equal rows, whose effects on an answer add up
@@ -18,18 +17,6 @@ X[-5:] = 0.7  # equal rows, whose effects on an answer add up
 
 def measure(**params):
     return PrivateMeasure(**{"bounds": (0, 1), "depth": 3, "n_hint": 50} | params)
-
-
-def test_a_fit_may_end_with_its_last_release():
-    """Sizes that are bought divide the plan anew, so that it is not the one that was announced."""
-    kmeans = PrivateKMeans(2, n_init=1, delta=1e-6, bounds=(0, 1), random_state=0)
-    rows = np.tile(X, 15)
-    whole, short = (record_fit(kmeans, {"X": rows}, answers_only=only) for only in (False, True))
-    assert short.plan == whole.plan != kmeans.privacy_plan(30)
-    assert not hasattr(short.fitted, "cluster_centers_")
-    assert len(short.records) == len(whole.records) == len(whole.plan.steps)
-    assert short.error is None
-    assert replay_after(short, kmeans, {"X": rows[:-1]}, answers_only=True).holds
 
 
 @every("delta", [0.0, 1e-6])
@@ -47,13 +34,6 @@ def test_one_row_uses_all_of_the_allowed_loss(delta):
         assert step.allowed == pytest.approx(step.mechanism.mu**2)
 
 
-def test_data_that_are_no_neighbors_lose_more_than_allowed():
-    report = replay_sensitivity(measure(), X, X[:-2])
-    assert not report.holds
-    assert report.steps[0].ratio == pytest.approx(2.0)
-    assert "more than the 1.0 paid for" in report.violations[0]
-
-
 def test_the_relation_of_the_accountant_is_kept_and_its_budget_is_not_touched():
     accountant = BudgetAccountant(1.0, neighbors="replace_one")
     accountant.spend(1.0)
@@ -66,18 +46,6 @@ def test_the_relation_of_the_accountant_is_kept_and_its_budget_is_not_touched():
     assert len(accountant.entries) == 1
     assert not hasattr(estimator, "privacy_")
     assert estimator.accountant is accountant
-
-
-def test_persons_weights_and_containers():
-    groups = np.repeat(np.arange(10), 5)
-    fewer = {"X": X[:-5], "groups": groups[:-5].tolist()}
-    report = replay_sensitivity(measure(), {"X": X, "groups": groups}, fewer)
-    assert report.holds and report.tightness > 0.999
-    weights = np.linspace(0, 1, 50)
-    fewer = {"X": X[:-1], "sample_weight": weights[:-1]}
-    report = replay_sensitivity(measure(), {"X": X, "sample_weight": weights}, fewer)
-    assert report.holds and report.tightness > 0.999
-    assert replay_sensitivity(measure(), pd.DataFrame(X), [X[:20], X[20:]]).tightness == 0.0
 
 
 def test_pipelines_are_replayed_as_a_whole():

@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 import time
 import uuid
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -119,22 +121,33 @@ def may_run():
     return any(entry.pw_name == "postgres" for entry in pwd.getpwall())
 
 
-@pytest.fixture(scope="session")
-def postgres_server():
-    """A running server, or a failure that says what is missing where it is required."""
+@contextmanager
+def running_server():
+    """Give a running server, or None where there can be none."""
     programs = find_programs()
-    if programs is None or not may_run():
-        message = "no PostgreSQL server: install the packages postgresql and postgresql-client"
-        if REQUIRED:
-            pytest.fail(message)
-        pytest.skip(message)
-    pytest.importorskip("psycopg")
+    if programs is None or not may_run() or find_spec("psycopg") is None:
+        yield None
+        return
     with tempfile.TemporaryDirectory(prefix="ledger-server-") as folder:
         os.chmod(folder, 0o755)
         server = Server(programs, Path(folder))
         server.start()
+        try:
+            yield server
+        finally:
+            server.stop("immediate")
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A running server, or a failure that says what is missing where it is required."""
+    with running_server() as server:
+        if server is None:
+            message = "no PostgreSQL server: install the packages postgresql and postgresql-client"
+            if REQUIRED:
+                pytest.fail(message)
+            pytest.skip(message)
         yield server
-        server.stop("immediate")
 
 
 @pytest.fixture

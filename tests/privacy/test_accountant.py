@@ -1,6 +1,7 @@
 """The contract of a budget, over both ledgers and both filters."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -34,18 +35,11 @@ class Estimator(BaseEstimator):
         return self
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def make(request, tmp_path, monkeypatch):
-    """Return a constructor of budgets that keep their entries in memory, or in a new file each."""
+@pytest.fixture
+def make(place, monkeypatch):
+    """Return a constructor of budgets that keep their entries in one of the three places."""
     monkeypatch.setattr(_sqlite, "SYNCHRONOUS", "OFF")  # only a power failure tells the difference
-    names = iter(range(1000))
-
-    def construct(*args, **options):
-        ledger = tmp_path / f"budget{next(names)}.db" if request.param == "sqlite" else None
-        return BudgetAccountant(*args, ledger=ledger, **options)
-
-    construct.in_memory = request.param == "memory"
-    return construct
+    return partial(BudgetAccountant, ledger=place)
 
 
 class TestContract:

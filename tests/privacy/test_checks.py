@@ -13,7 +13,6 @@ from tests import world
 from tests.cases import every
 
 NOT_NUMBERS = [None, "1", True, np.True_, 1j, [1.0], np.array([1.0, 2.0]), Decimal(1)]
-NOT_FINITE = [math.nan, math.inf, -math.inf, np.float64("nan")]
 positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**9)
 
 
@@ -27,41 +26,6 @@ def integer(value):
 
 def option(value):
     return world.check_option(value, "kind", ("a", "b"))
-
-
-@every(
-    "check, right, kind",
-    [
-        (real, [1, 1.0, np.float32(1.0), np.int64(1), Fraction(1)], float),
-        (integer, [3, np.int64(3), np.uint8(3), 4], int),
-        (option, ["a"], str),
-        (world.check_delta, [0, 0.5], float),
-    ],
-)
-def test_what_is_allowed_comes_back_as_a_number_of_python(check, right, kind):
-    for value in right:
-        assert check(value) == value and type(check(value)) is kind
-
-
-@every(
-    "check, wrong, error, message",
-    [
-        (real, NOT_NUMBERS, TypeError, "x must be a finite number"),
-        (real, NOT_FINITE, ValueError, "x must be a finite number"),
-        (world.check_epsilon, NOT_FINITE, ValueError, "must be a finite number"),
-        (world.check_delta, NOT_FINITE, ValueError, "must be a finite number"),
-        (integer, [*NOT_NUMBERS, 3.0, math.nan, np.float64(3)], TypeError, "n must be an integer"),
-        (integer, [2, 5], ValueError, r"n must be an integer in \[3, 4\], got"),
-        (option, ["c", "A", None, 1, ["a"], ("a", "b")], ValueError, "one of 'a', 'b', got"),
-        (world.check_epsilon, [0, 0.0, -1.0, -5e-324], ValueError, "epsilon"),
-        (world.check_delta, [1.0, 1.5, -1e-9], ValueError, "delta"),
-        (lambda v: world.check_integer(v, "n", low=1), [0], ValueError, r"in \[1, inf\), got 0"),
-    ],
-)
-def test_what_is_refused_is_told(check, wrong, error, message):
-    for value in wrong:
-        with pytest.raises(error, match=message):
-            check(value)
 
 
 @every("open_low", [False, True])

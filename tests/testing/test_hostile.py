@@ -4,22 +4,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.geometry import Ball, Box
-from tests.world import (
-    differing_paths,
-    feature_count,
-    feature_counts,
-    home,
-    hostile_pairs,
-    leaves,
-    privacy_section,
-    settings,
-)
-
-FIELDS = home("privacy_section").FIELDS
+from tests.world import differing_paths, feature_count, feature_counts, hostile_pairs, leaves
 
 RELATIONS = ("add_remove", "replace_one", "replace_any")
 KINDS = ("rows", "persons", "weights")
@@ -71,13 +59,6 @@ def test_pairs_differ_in_one_person(cls, relation, kind):
             assert labels_of(before) == labels_of(after), pair.name
 
 
-def test_labels_change_under_replace_any_only():
-    for relation in ("replace_one", "replace_any"):
-        pairs = hostile_pairs(Labeled(bounds=(0, 1), neighbors=relation), "rows")
-        changed = any(labels_of(persons(p.data)) != labels_of(persons(p.neighbor)) for p in pairs)
-        assert changed == (relation == "replace_any")
-
-
 @pytest.mark.parametrize(
     "bounds, expected, tried",
     [
@@ -92,19 +73,6 @@ def test_bounds_say_how_many_features_to_try(bounds, expected, tried):
     estimator = PrivateMeasure(bounds=bounds)
     assert feature_count(estimator) == expected
     assert len(feature_counts(estimator)) == tried
-
-
-def test_settings_cover_relations_and_kinds_of_noise():
-    found = {(e.neighbors, e.delta > 0) for e in settings(PrivateMeasure(bounds=(0, 1)))}
-    assert found == {(relation, noise) for relation in RELATIONS for noise in (False, True)}
-
-
-def test_privacy_section_is_parsed():
-    fields = privacy_section(PrivateMeasure())
-    assert tuple(fields) == FIELDS
-    assert fields["Mechanism"].startswith("DiscreteLaplace")
-    assert "See Also" not in "".join(fields.values())
-    assert privacy_section(KMeans()) == {}
 
 
 class Slotted:

@@ -8,7 +8,6 @@ from tests import world
 from tests.cases import every
 from tests.world import home
 
-balancing = home("Balancing")
 certificate = home("certify")
 exact = home("solve_problem")
 levels = home("solve_levels")
@@ -98,43 +97,6 @@ def test_labels_are_cheapest_and_boxes_bound_what_they_hold(p, d):
     assert sorted(cells.rows) == list(range(2000))
 
 
-def test_windows_and_items_grow_where_more_are_needed(engine_only, monkeypatch):
-    monkeypatch.setattr(balancing, "_WINDOWS", 1)
-    grown, grow = [], balancing.with_room
-    monkeypatch.setattr(
-        balancing, "with_room", lambda a, *given: grown.append(type(a).__name__) or grow(a, *given)
-    )
-    problem = problem_of("unequal", 3000, 40, 2, 1)
-    assert exact.solve_problem(problem).proven
-    assert "Windows" in grown
-    potentials = np.random.default_rng(0).random(40)
-    assert certificate.certify(problem, *levels.Level(problem, potentials).plan()).proven
-    assert "Items" in grown
-
-
-def test_the_next_atom_and_its_margin_are_those_of_sorting():
-    rng = np.random.default_rng(3)
-    points, atoms, potentials = rng.random((2500, 7)), rng.random((30, 7)), 0.1 * rng.random(30)
-    costs = cdist(points, atoms, "sqeuclidean") - potentials
-    labels, others, margins = world.LoosePoints(points).rank(atoms, potentials, 2.0)
-    first, second = np.sort(costs, axis=1)[:, :2].T
-    rows = np.arange(2500)
-    np.testing.assert_allclose(costs[rows, labels], first, atol=1e-13)
-    np.testing.assert_allclose(costs[rows, others], second, atol=1e-13)
-    np.testing.assert_allclose(margins, second - first, atol=1e-13)
-    assert np.all(labels != others)
-
-
-def test_samples_in_many_dimensions_may_lack_what_is_noise_and_all_points_nothing():
-    problem = problem_of("uniform", 6000, 20, 8, 4)
-    level = levels.Level(problem, np.zeros(20))
-    assert level.excess.min() < -level.noise
-    found = level.balanced(level.noise)
-    assert -level.noise <= found.excess.min() < -balancing.TOLERANCE
-    assert np.abs(level.balanced().excess).max() <= balancing.TOLERANCE
-    assert levels.solve_levels(problem, None).mass_error < 1e-15
-
-
 @every("fault", ["potential", "label", "share", "mass"])
 def test_the_certificate_sees_planted_faults(fault):
     problem = problem_of("unequal", 3000, 20, 2, 3)
@@ -188,18 +150,3 @@ def entries(flow):
     """Return points, atoms and units of the positive entries of a flow."""
     atoms, points = np.nonzero(flow)
     return points, atoms, flow[atoms, points]
-
-
-def test_break_cycles_leaves_a_cheaper_forest_with_the_same_masses():
-    rng = np.random.default_rng(0)
-    flow = rng.integers(0, 4, (5, 8))
-    flow[:2] += 1
-    points, atoms, units = entries(flow)
-    world.break_cycles(points, atoms, units, np.zeros(len(units)))
-    assert units.min() >= 0
-    np.testing.assert_array_equal(np.bincount(atoms, units), flow.sum(axis=1))
-    np.testing.assert_array_equal(np.bincount(points, units), flow.sum(axis=0))
-    assert np.count_nonzero(units) <= 5 + 8 - 1
-    points, atoms, units = entries(np.array([[2, 2], [2, 2]]))
-    world.break_cycles(points, atoms, units, np.array([0.0, 1.0, 1.0, 0.0]))
-    assert units.tolist() == [4, 0, 0, 4]

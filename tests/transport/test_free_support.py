@@ -5,7 +5,7 @@ import pytest
 
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from tests.cases import every
-from tests.world import balanced_split, home, univariate_cost
+from tests.world import home, univariate_cost
 
 
 def clusters(seed, n_points=4000, n_features=2, shift=0.0):
@@ -46,18 +46,6 @@ def test_one_atom_is_the_mean_or_the_geometric_median():
     assert np.linalg.norm(weights @ pull) < 1e-4 * weights.sum()
 
 
-@every("p, middle", [(1, 0.0), (2, 2.5)])
-def test_weights_of_the_measures_count(p, middle):
-    # The median of two copies sits on the heavier one, the mean between them.
-    left = clusters(0, n_points=2000)
-    right = DiscreteMeasure(left.support + [10.0, 0.0])
-    result = free_support_barycenter(
-        [left, right], 6, measure_weights=[0.75, 0.25], p=p, max_iter=60, random_state=0
-    )
-    shift = result.support[:, 0].mean() - left.support[:, 0].mean()
-    assert abs(shift - middle) < 0.1
-
-
 def test_on_the_line_it_averages_quantiles():
     rng = np.random.default_rng(1)
     measures = [DiscreteMeasure(rng.normal(c, s, (3000, 1))) for c, s in ((0, 1), (10, 3))]
@@ -78,13 +66,6 @@ def test_a_seed_reproduces_the_atoms():
     assert not np.array_equal(other.support, alone.support)
 
 
-def test_more_atoms_than_points():
-    measure = DiscreteMeasure([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    result = free_support_barycenter([measure], 6, max_iter=50, tol=1e-10, random_state=0)
-    assert result.cost < 1e-6
-    np.testing.assert_allclose(result.transports[0].masses, 1 / 6, atol=1e-13)
-
-
 @every(
     "change, message",
     [
@@ -102,21 +83,6 @@ def test_refuses_arguments(change, message):
     arguments = {"measures": [DiscreteMeasure([[0.0], [1.0]])], "n_atoms": 2, **change}
     with pytest.raises((TypeError, ValueError), match=message):
         free_support_barycenter(**arguments)
-
-
-def test_pieces_have_the_target_masses_with_few_points_too():
-    rng = np.random.default_rng(0)
-    points, weights = rng.random((997, 3)), rng.random(997)
-    target = rng.random(13) + 0.1
-    target /= target.sum()
-    means = balanced_split(points, weights / weights.sum(), target, rng)
-    # Means of a partition with those masses average to the mean of all points.
-    np.testing.assert_allclose(target @ means, weights @ points / weights.sum(), rtol=1e-10)
-    assert len(np.unique(means, axis=0)) == 13
-    points = np.array([[0.0], [1.0]])
-    means = balanced_split(points, np.array([0.5, 0.5]), np.full(5, 0.2), np.random.default_rng(0))
-    assert np.isfinite(means).all()
-    np.testing.assert_allclose(means.mean(), 0.5)
 
 
 free_support = home("free_support_barycenter")

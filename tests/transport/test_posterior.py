@@ -378,15 +378,6 @@ def test_a_parent_of_whom_little_is_known_has_the_mean_of_sums_in_logs():
 
 
 @every("n", [1, 2, 3, 4, 7])
-def test_convolutions_are_those_of_numpy(n):
-    factors = np.random.default_rng(n).random((2, 3, n, 5))
-    found = world.convolve_all(factors)
-    for part in range(2):
-        for row in range(3):
-            np.testing.assert_allclose(found[part, row], reduce(np.convolve, factors[part, row]))
-
-
-@every("n", [1, 2, 3, 4, 7])
 @every("length", [5, 12, 60])
 def test_correlations_are_sums_over_the_others(n, length):
     rng = np.random.default_rng(n)

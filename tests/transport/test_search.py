@@ -10,35 +10,6 @@ from tests.world import home
 Level = home("_stalled").Level
 
 
-def test_levels_are_eased_while_atoms_move_far_and_stall():
-    level = Level(40, warmth=0.1, max_iter=5, imbalance=0.01, tol=1e-3)
-    assert level.eased(0.0) == level
-    first, later = level.eased(np.inf), level.eased(0.5)
-    assert first.warmth > later.warmth == 0.5
-    assert first.imbalance > later.imbalance > level.imbalance
-    assert not world._stalled([1.0] * 8)
-    assert not world._stalled([3.0, 2.0] + [1.5] * 8)
-    assert world._stalled([3.0, 1.0] + [1.5] * 8)
-
-
-def test_shares_far_below_rounding_change_nothing():
-    entries = np.array([[0.0, 5.0], [1.0, 0.0], [1e6, 1e6]])
-    shares, divisors = world.soft_shares(entries.copy(), np.zeros(2), np.array([1.0, 1e-3]))
-    exact = np.exp(-entries / [1.0, 1e-3])
-    np.testing.assert_allclose(shares, exact / exact.sum(axis=0), atol=1e-20)
-    np.testing.assert_allclose(divisors, exact.sum(axis=0), rtol=1e-15)
-
-
-def test_dual_bounds_the_cost_at_any_warmth():
-    rng = np.random.default_rng(0)
-    cloud, _ = world.order_points(rng.random((2000, 2)), rng.random(2000))
-    problem = world.SemidualProblem(cloud, rng.random((6, 2)), np.full(6, 1 / 6), 2.0)
-    potentials = 0.01 * rng.random(6)
-    duals = [world.Smoothed(problem, potentials, np.full(2000, t)).dual for t in (1e-4, 1e-1)]
-    np.testing.assert_allclose(duals[0], duals[1], rtol=1e-12)
-    assert world.Smoothed(problem, potentials, np.full(2000, 0.1)).value < duals[0]
-
-
 @every("n_measures", [3, 7])
 def test_measures_share_the_samples(n_measures):
     # With a sample each, what does not divide evenly and what is used up come out right too.

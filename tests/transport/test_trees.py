@@ -111,15 +111,6 @@ def test_simplex_projection_satisfies_its_optimality_conditions(scale):
     assert (np.where(out == 0, rows, -np.inf) <= shift + 1e-12 * scale).all()
 
 
-def test_nonnegative_masses_add_up():
-    rng = np.random.default_rng(6)
-    for _ in range(20):
-        tree = random_tree(rng)
-        masses = world.project_nonnegative(tree, [rng.normal(size=n) * 3 for n in tree.sizes])
-        assert all((m >= 0).all() for m in masses)
-        assert_adds_up(tree, masses)
-
-
 def test_consistent_nonnegative_masses_are_kept_and_others_become_the_nearest():
     leaves = np.random.default_rng(7).exponential(size=64)
     masses = leaves.sum(keepdims=True), leaves.reshape(-1, 16).sum(axis=1)

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 
 import numpy as np
@@ -102,23 +101,6 @@ def test_a_worker_that_is_killed_during_a_shuffle(tmp_path, late):
         found = fingerprint(clone(heatmap).fit(rows, groups=ids))
     assert (tmp_path / "acted").exists()
     assert found == whole
-
-
-def test_partitions_that_are_computed_twice_count_once(tmp_path, undisturbed):
-    """Workers lose what they hold, as after a restart, while a fit goes on."""
-    with local_cluster(2) as cluster, distributed.Client(cluster) as client:
-
-        def disturb():
-            for at in (N_PARTS // 2, 2 * N_PARTS):
-                while readings(tmp_path) < at:
-                    time.sleep(0.01)
-                client.restart_workers(list(client.scheduler_info()["workers"])[:1], timeout=60)
-
-        helper = threading.Thread(target=disturb)
-        helper.start()
-        model = clone(KMEANS).fit(chunks(tmp_path, 10**9, None))
-        helper.join()
-    assert fingerprint(model) == undisturbed
 
 
 SCHEDULER = """

@@ -56,12 +56,6 @@ def test_gradient_is_that_of_finite_differences(released, points, weighted):
     assert torch.autograd.gradcheck(lambda z: loss(z, codes, weights), rows, eps=1e-7, atol=1e-6)
 
 
-def test_gradient_is_that_of_the_estimator(released, points):
-    rows = torch.tensor(points, requires_grad=True)
-    SlicedQuantileLoss(released.sketch(0)).double()(rows).backward()
-    np.testing.assert_allclose(rows.grad.numpy(), released.gradient(points, label=0), atol=1e-8)
-
-
 @pytest.mark.parametrize("n_points, n_blocks", [(7, 7), (20, 5), (13, 5), (3, 8), (1, 4)])
 def test_block_means_are_exact(n_points, n_blocks):
     projections = np.random.default_rng(0).normal(size=(n_points, 4))

@@ -13,10 +13,8 @@ from skdp_bary import (
     BudgetAccountant,
     PrivateDomainAdapter,
     PrivateKMeans,
-    PrivateMeasure,
     PrivatePCA,
     PrivateStandardScaler,
-    PrivateWassersteinBarycenter,
 )
 from tests.cases import every
 from tests.world import home
@@ -55,12 +53,6 @@ def test_pipelines_say_where_scales_and_axes_are_noise(size, drowned):
     told = told_by(pipeline.fit, rng.normal(size=(n, 2)) @ rng.normal(size=(2, d)))
     assert ("scales are mostly noise" in told) == drowned
     assert "random directions" not in told or drowned
-
-
-def test_fits_say_which_axes_are_random():
-    X = np.random.default_rng(0).normal(size=FEW)
-    assert re.search(r"[01] of the 2 axes exceed", told_by(steps(569)[1].fit, X))
-    assert "axes exceed" not in told_by(PrivatePCA(2, bounds=(-5, 5)).fit, X[:, :2])
 
 
 @every("place, words, enough", [(0, r"cell is ([\d.]+)", 0.03), (1, r"than ([\d.]+)", 0.15)])
@@ -113,15 +105,6 @@ def test_adapters_say_when_noise_hides_all_moves(method, views):
     assert not re.search(r"adapting can harm|stays about as it was", advice(30_000))
     assert PrivateDomainAdapter()._bounds_in_words().startswith("not needed")
     assert "every feature" in PrivateDomainAdapter(bounds=(0, 1))._bounds_in_words()
-
-
-def test_measures_say_when_parts_are_too_wide():
-    X = np.random.default_rng(0).random((300, 8))
-    for kind in (PrivateMeasure, PrivateWassersteinBarycenter):
-        assert "noise" in told_by(kind(epsilon=0.5, bounds=(0, 1), n_hint=300).fit, X)
-        assert "noise" not in told_by(kind(epsilon=9.0, bounds=(0, 1), n_hint=300).fit, X[:, :2])
-    assert "most of the release is noise" in PrivateMeasure(n_hint=300).privacy_advice(8)
-    assert "narrower than 1 of" in PrivateMeasure(epsilon=0.1, n_hint=3).privacy_advice(2)
 
 
 def test_hidden_share_of_the_variance_is_what_is_drawn():

@@ -7,7 +7,6 @@ from inspect import signature
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 
 from skdp_bary import (
     BudgetAccountant,
@@ -85,22 +84,6 @@ def test_persons_of_several_public_classes_are_refused(name, chunked, weights):
         else:
             estimator.fit(X, y, groups=groups, sample_weight=weights)
     assert accountant.entries == ()
-
-
-@every(
-    "estimator",
-    [
-        PrivateMeasure(epsilon=100.0, bounds=(0, 1)),
-        PrivateEMDHeatmap(bounds=(0, 1), resolution=16),
-        PrivateWassersteinBarycenter(3, epsilon=100.0, bounds=(0, 1)),
-    ],
-)
-def test_what_is_paid_for_comes_also_where_numpy_raises(estimator):
-    accountant = BudgetAccountant(200.0)
-    X = np.random.default_rng(0).random((300, 2))
-    with np.errstate(all="raise"):
-        clone(estimator).set_params(accountant=accountant).fit(X)
-    assert len(accountant.entries) == 1
 
 
 def test_what_is_paid_for_is_there_where_warnings_are_errors():

@@ -5,13 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA
 
 from skdp_bary import BudgetAccountant, PrivateDomainAdapter
 from tests.cases import every
 from tests.public_source import AdapterOnPublicSource
 from tests.public_source import jittered as slightly
-from tests.world import record_fit, replay
+from tests.world import record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -84,12 +83,6 @@ class TestAccuracy:
 
 
 class TestMaps:
-    def test_a_replay_knows_that_two_equal_fits_ask_the_same(self):
-        estimator = adapter(estimator=PCA(2), method="moments", hidden=4)
-        arguments = {"X_source": SOURCE[0], "y_source": SOURCE[1], "X_target": TARGET[:100]}
-        changed = arguments | {"X_target": np.vstack([TARGET[:99], TARGET[500:501]])}
-        assert replay(estimator, arguments, changed).holds
-
     @every("name", ["row_map", "estimator", "views"])
     def test_maps_that_mix_rows_are_refused_on_the_source(self, name):
         def mixed(rows, draws=None):
@@ -157,10 +150,3 @@ class TestPrivacy:
             assert second.error is None
             ours, theirs = (run.fitted.model_.head.parts for run in (first, second))
             assert all(map(np.array_equal, ours, theirs))
-
-    @every("rows", [TARGET[:50], np.full((50, 6), 1e6)])
-    @every("persons", [None, np.arange(50)])
-    def test_a_hint_that_is_far_too_high_raises_for_no_rows(self, rows, persons):
-        estimator = adapter(method="moments", neighbors="add_remove", n_hint=2**53, hidden=4)
-        fitted = estimator.fit(*SOURCE, rows, groups=persons)
-        assert np.isfinite(fitted.predict_proba(UNSEEN[:3])).all()

@@ -33,13 +33,6 @@ def test_the_atoms_lie_between_the_distributions(fitted):
     assert model.classes_.tolist() == [0, 1]
 
 
-def test_class_weights_move_the_atoms():
-    X, y = two_blobs()
-    model = make(epsilon=50.0, class_weights=[3, 1]).fit(X, y)
-    np.testing.assert_allclose(model.support_.mean(axis=0), 0.4, atol=0.05)
-    np.testing.assert_allclose(model.class_weights_, [0.75, 0.25])
-
-
 def test_cost_on_the_release_is_that_of_its_measures(fitted):
     model, _, _ = fitted
     atoms = model.to_measure()

@@ -108,10 +108,3 @@ def cost(X, model):
 def test_who_gets_one(width, settings, step):
     model = pyramid(**({"n_hint": 300} | settings)).fit(clusters_of_one(300, width))
     assert step in steps_of(model)
-
-
-@every("n, step", [(300, "levels"), (30_000, "fill")])
-def test_without_a_hint_the_size_decides(n, step):
-    model = pyramid(epsilon=0.5 if n < 1000 else 1.0)
-    assert "levels" in {each.name for each in model.privacy_plan(5).steps}
-    assert step in steps_of(model.fit(clusters_of_one(n, 5)))

@@ -5,7 +5,6 @@ from skdp_bary import PrivateWassersteinBarycenter
 from skdp_bary.geometry import Ball
 from skdp_bary.transport import DiscreteMeasure, free_support_barycenter, solve_semidiscrete
 from tests.cases import every
-from tests.world import record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -45,22 +44,6 @@ def test_cost_is_near_that_of_the_rows(data, fitted):
     clouds = [DiscreteMeasure(X[y == code]) for code in (0, 1)]
     best = free_support_barycenter(clouds, 4, n_init=5, random_state=0)
     assert mean_cost(X, y, fitted.support_) < 1.05 * best.cost
-
-
-def test_without_a_seed_the_atoms_of_the_lift_are_not_drawn_again(data):
-    X, y = data
-    record = record_fit(make(n_atoms=6), {"X": X, "y": y})
-    before = record.records[-1].query.query.origins.mean(axis=0)
-    away = np.linalg.norm(record.fitted.support_[:, None] - before, axis=2)
-    np.testing.assert_array_equal(away.argmin(axis=1), np.arange(6))
-
-
-def test_sizes_of_classes_do_not_matter_but_weights_do():
-    X, y = mixtures(sizes=(5000, 1000))
-    means = np.stack([X[y == code].mean(axis=0) for code in (0, 1)])
-    for weights, shares in ((None, [0.5, 0.5]), ([9, 1], [0.9, 0.1])):
-        model = make(class_weights=weights, epsilon=50.0).fit(X, y)
-        np.testing.assert_allclose(model.support_.mean(axis=0), shares @ means, atol=0.02)
 
 
 @every(

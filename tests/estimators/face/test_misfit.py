@@ -119,14 +119,6 @@ def test_about_as_many_persons_as_noise_are_told_by_what_is_public_or_released()
 
 
 @every("method", ["adaptive", "one_shot"])
-def test_a_map_beside_the_rows_is_told(method):
-    heatmap = PrivateEMDHeatmap(bounds=(0, 1), resolution=16, method=method, n_hint=N)
-    assert any("carry no mass" in text for text in said(heatmap, DEGREES))
-    assert said(heatmap, FITTING) == []
-    assert said(heatmap.set_params(n_hint=None), FITTING) == []
-
-
-@every("method", ["adaptive", "one_shot"])
 @every("epsilon", [0.2, 1.0])
 def test_a_map_beside_the_rows_is_told_without_a_hint(method, epsilon):
     """Nothing says how many to expect; the release is no larger than its noise."""

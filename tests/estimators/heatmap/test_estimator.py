@@ -82,14 +82,6 @@ def test_cells_cover_the_map_once_and_rendering_keeps_their_mass(fitted):
     assert np.allclose(np.array(mass) * fitted.cells_.mass.sum(), fitted.cells_.mass)
 
 
-def test_sample_follows_the_cells(fitted):
-    X = fitted.sample(20_000, random_state=0)
-    counts, *_ = np.histogram2d(X[:, 1], X[:, 0], bins=8, range=[[0, 1], [0, 1]])
-    assert similarity(counts, fitted.render(8, bandwidth=0)) > 0.97
-    assert ((X >= 0) & (X <= 1)).all()
-    assert (fitted.sample(3).shape, fitted.sample().shape) == ((3, 2), (1, 2))
-
-
 def test_intervals_need_a_posterior():
     with pytest.raises(ValueError, match="posterior"):
         heatmap("paper").fit(blobs()).interval()
@@ -135,16 +127,6 @@ def test_geojson_files_are_not_replaced_unasked(fitted, tmp_path):
 
 
 # The conditions without which it would not be private
-
-
-def test_without_a_hint_the_first_look_is_at_level_three():
-    model = heatmap(n_hint=None, resolution=64).fit(blobs(20_000))
-    assert set(model.measurements_[0].level) == {3}
-    steps = {step.name: step.mechanism.epsilon for step in model.privacy_.steps}
-    assert steps == pytest.approx({"coarse": 1 / 3, "fine": 2 / 3})
-    for hint, level in ((50, 2), (1000, 3), (20_000, 4)):
-        model = heatmap(n_hint=hint, resolution=64).fit(blobs(500))
-        assert set(model.measurements_[0].level) == {level}
 
 
 def test_what_a_map_cannot_have_is_refused():

@@ -19,7 +19,6 @@ from tests.world import (
     unit_slices,
 )
 
-cohorts_module = home("PrivateTwoSampleTest")
 TUNED = home("SlicedTuning").TUNED
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
@@ -122,34 +121,6 @@ def test_p_values_and_intervals_agree(n_draws):
         low, high = found.interval
         assert (low > 0) == (found.pvalue <= 0.05) and low <= found.distance <= high
         assert found.pvalue == (1 + (found.null >= value).sum()) / (1 + n_draws)
-
-
-@pytest.mark.parametrize("n_min", [None, 300])
-def test_bought_sizes_count_as_they_are_and_not_as_noise_is_made_for(n_min, monkeypatch):
-    laws = []
-    monkeypatch.setattr(
-        cohorts_module,
-        "compare_means",
-        lambda gap, law, *others: laws.append(law) or compare_means(gap, law, *others),
-    )
-    PrivateTwoSampleTest([0, 1], n_min=n_min, **SEEDED).fit(*cohorts(0.0))
-    law = laws[-1]  # of the fit, after that of its rehearsal
-    for size, least in zip(law.sizes, law.fewest, strict=True):
-        if n_min is None:
-            assert least + 3.0 * size.scale < size.value  # that many fewer at least
-            assert abs(size.value - 600) < 30.0 * size.scale
-        else:
-            assert (size.value, size.scale, least) == (300.0, 0.0, 300.0)
-
-
-def test_noise_of_the_norm_widens_the_law_once_and_not_twice():
-    rng, norm, scale, squares = np.random.default_rng(0), 0.3, 0.05, []
-    for released in norm + rng.laplace(0.0, scale, 4000):
-        size, about = NoisyNumber(100.0), NoisyNumber(released, scale)
-        law = MeanLaw((size,), (100.0,), NoisyNumber(0.5), about, 1e9)
-        squares.append(np.mean(law.draw(20, rng)[1] ** 2))
-    expected = 2.0 * (norm**2 + 2.0 * scale**2) / 100.0**2
-    assert abs(np.mean(squares) / expected - 1.0) < 0.025
 
 
 @pytest.mark.slow

@@ -88,14 +88,6 @@ def test_a_release_twice_in_a_barycenter_has_its_noise_once(fitted):
     assert unequal.noise_std == pytest.approx(fitted.barycenter([3, 1]).noise_std)
 
 
-def test_barycenters_need_one_domain(groups):
-    X, _ = groups
-    near, far = (make(bounds=(low, low + 2), n_quantiles=9).fit(X) for low in (-1, 3))
-    with pytest.raises(ValueError, match="the domain of this estimator"):
-        near.barycenter(others=[far])
-    near.barycenter(others=[make(bounds=(-1, 1), n_quantiles=9, random_state=1).fit(X)])
-
-
 def test_ranks_are_shares_of_the_private_distribution(groups):
     X, y = groups
     sliced = make(epsilon=1e4).fit(X[y == "a"])

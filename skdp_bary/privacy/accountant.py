@@ -94,10 +94,10 @@ class BudgetAccountant(SharedBudget):
     same accountant. A pickled accountant reopens its ledger file. Without a file, an unpickled or
     forked copy can be read but not spent from.
 
-    **Files.** Opening a file raises if its terms differ, or if it is damaged, emptied, missing, or
-    older than its side file. A file without its side file, or copied with it on one file system, is
-    read-only. Replacing both by older copies forgets later charges, which a :meth:`receipt` shows
-    (:doc:`/explanation/budget`).
+    **Files.** Opening a file raises an error if its parameters differ, or if it is damaged,
+    emptied, missing, or older than its lock file. A file without its lock file, or copied with it
+    on one file system, is read-only. If both are replaced by older copies, later charges are lost;
+    a :meth:`receipt` reveals that (:doc:`/explanation/budget`).
 
     Examples
     --------

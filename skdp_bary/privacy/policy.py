@@ -24,25 +24,25 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 class SpendingPolicy:
     """How much of a budget may be spent in a period, by whom, and what may be carried over.
 
-    A policy is given to :meth:`BudgetAccountant.under`. It refuses what does not fit, besides the
-    ceiling of the ledger, and changes nothing else: "epsilon a year" is a promise about every year,
-    and the promise about all years together is the ceiling. It binds those who spend under it;
-    :meth:`audit` finds entries of others that went beyond.
+    Pass a policy to :meth:`BudgetAccountant.under`. It refuses spends above its limit, in addition
+    to the limit of the ledger, and changes nothing else: the policy limits every period, the ledger
+    limits all periods together. A policy limits only those who spend under it; :meth:`audit` finds
+    entries of others that exceed it.
 
     Parameters
     ----------
     epsilon, delta : float
-        Most that may be spent in a period; epsilons and deltas of entries add up, whatever the
-        composition of the ledger. Of disjoint parts the dearest counts.
+        Most that may be spent in a period. Epsilons and deltas of entries add up, whatever the
+        composition of the ledger. Of disjoint parts, the most expensive counts.
     period : {"day", "month", "quarter", "year"}, default="year"
         Of the calendar, in UTC.
     carry_over : int, default=0
-        Of how many periods what was not spent may be spent later. Any n periods in a row then spend
-        at most ``n + carry_over`` times the limit, and the n first ones at most n times.
+        Number of periods for which unspent amounts may be spent later. Any n periods in a row spend
+        at most ``n + carry_over`` times the limit, and the first n periods at most n times.
     spenders : tuple of str, default=()
         Names that may spend; empty: everyone.
     since : str, default=""
-        First day that counts, as "2026-01-01". What was spent before it counts for the ledger only.
+        First day that counts, such as "2026-01-01". Earlier spends count for the ledger only.
 
     Examples
     --------

@@ -23,8 +23,8 @@ _MOST_PARTS = 1 << 16
 class SortedPersons:
     """Person IDs of rows that come in chunks, sorted by person in ascending order.
 
-    The rows of the last person of a chunk wait for the next chunk, so memory holds a chunk and the
-    largest person. An ID that is smaller than the one before it is an error.
+    The rows of the last person of a chunk are kept until the next chunk, so memory holds a chunk
+    and the rows of one person. An ID that is smaller than the one before it raises an error.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ class SortedPersons:
 class SpilledPersons:
     """Person IDs of rows that come in chunks, in any order, brought together on disk.
 
-    The rows are written once to a file without a name, which no one else can open and which is gone
-    when the fit ends, also when it is interrupted or killed. They lie there as they are: choose a
-    folder on an encrypted disk where that matters. Memory holds a chunk, and one part of the rows.
+    The rows are written once to a file without a name. No one else can open it, and it is gone when
+    the fit ends, even if the fit is interrupted or killed. The file is not encrypted: choose a
+    folder on an encrypted disk if that matters. Memory holds a chunk and one part of the rows.
 
     Parameters
     ----------
     ids : str, default=None
         Name of the column of IDs. None: every chunk is ``(X, y, sample_weight, IDs)``.
     folder : str, default=None
-        On a disk with room for all rows; None: where Python keeps temporary files.
+        Folder on a disk with room for all rows. None: Python's folder for temporary files.
     n_parts : int, default=256
         How many parts the rows are cut into, by their people.
 

@@ -36,15 +36,15 @@ from .kinds import KINDS, Category, Kind, kind_from_dict
 class Schema:
     """Public declaration of the columns of a table and their possible values.
 
-    It is public: ranges, lists of values and which columns may be missing come from what is known
-    about the table in general, never from its rows. Rows are read by it value by value, so that no
-    row changes how another one is read.
+    Ranges, lists of values and which columns may have missing values come from public knowledge
+    about the table, never from its rows. A schema reads rows value by value, so that no row changes
+    how another one is read.
 
     Parameters
     ----------
     columns : dict of kinds by name, list of kinds, or one kind
-        Kinds are those of :mod:`skdp_bary.schema`. A list tells columns by position; one kind is
-        that of all columns, however many there are. A Schema is copied.
+        Kinds are those of :mod:`skdp_bary.schema`. A list is by position. A single kind
+        holds for all columns, however many there are. A Schema is copied.
 
     Examples
     --------

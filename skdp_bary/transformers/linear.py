@@ -53,15 +53,15 @@ class PublicStep(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimat
 class DomainScaler(OneToOneFeatureMixin, PublicStep):
     """Map a public domain to the unit box or the unit ball.
 
-    The usual scalers take minima, maxima or variances of the rows, and each of those is a release
-    that has to be paid for. This one takes them from public bounds: fitting reads only the
-    number of features, costs no privacy budget, and gives the same transformer on neighboring data
-    sets. The rows of the result are as private as those that came in.
+    The usual scalers compute minima, maxima or variances of the rows, and each of these is a
+    release with a privacy cost. This scaler uses public bounds: fitting reads only the number of
+    features, has no privacy cost, and gives the same transformer on neighboring datasets. The
+    output rows are as private as the input rows.
 
-    A feature counts by the width of its bounds in what follows, where behind ``StandardScaler`` it
-    counts by the spread of its rows. So clusters differ: with bounds much wider than the rows a
-    feature hardly counts. Choose bounds whose widths are in about the ratio of the spreads that
-    are known in public.
+    In later steps, the weight of a feature depends on the width of its bounds; after
+    ``StandardScaler`` it depends on the spread of its values. So clusters can differ: a feature
+    whose bounds are much wider than its values has little weight. Choose widths in about the same
+    ratio as the publicly known spreads.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class DomainScaler(OneToOneFeatureMixin, PublicStep):
         scale. "ball" moves the center to zero and divides all features by the radius of the domain,
         so ratios of distances stay as they are.
     clip : bool, default=True
-        Whether to move rows outside the domain to its nearest point first. Without it no bounds
-        can be passed on.
+        Whether to first move rows outside the domain to its nearest point. Without clipping there
+        are no bounds for the next step.
 
     Attributes
     ----------
@@ -192,18 +192,17 @@ class DomainScaler(OneToOneFeatureMixin, PublicStep):
 class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
     """Project rows to fewer features by a random matrix that does not depend on the rows.
 
-    The number of components, the matrix and the bounds passed on are functions of the parameters
-    and of the number of features alone, so fitting costs no privacy budget, and neighboring data
-    sets give the same fitted transformer. The rows of the result are as private as those that came
-    in.
+    The number of components, the matrix and the output bounds depend only on the parameters and
+    the number of features, so fitting has no privacy cost, and neighboring datasets give the same
+    fitted transformer. The output rows are as private as the input rows.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of output features, at most the number of input features. "auto" takes what keeps
-        all distances of `n_hint` rows up to `distortion`, by the constants proven for a Gaussian
-        matrix; where that reaches the number of input features, nothing would be gained and rows
-        keep their coordinates.
+        Number of output features, at most the number of input features. "auto" takes the
+        number that keeps all distances of `n_hint` rows up to `distortion`, by the constants proven
+        for a Gaussian matrix. If that reaches the number of input features, rows keep their
+        coordinates.
     distortion : float, default=0.5
         Allowed relative error of squared distances, in (0, 1). Only used by "auto".
     n_hint : int, default=None
@@ -212,11 +211,11 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
     bounds : (low, high) pair, Box or Ball, default=None
         Public domain of the input rows. Rows are clipped to it and centered; after the projection,
         which can lengthen a row, they are clipped to the ball `output_bounds_` of the same radius.
-        Without it nothing is clipped, no bound is passed on, and the next step has to bring its
-        own.
+        Without bounds nothing is clipped, there are no output bounds, and the next step needs its
+        own bounds.
     random_state : int or RandomState instance, default=None
         Seed of the public matrix; None draws it from the operating system. The matrix is public
-        either way. What matters is that it was not chosen after looking at results on the data.
+        either way. It must not be chosen after looking at results on the data.
 
     Attributes
     ----------
@@ -234,9 +233,9 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, PublicStep):
 
     Notes
     -----
-    A projected row does not depend, in a single bit, on the rows next to it: matrix products are
-    made of integers short enough for float64 to be exact. With a plain floating point product a
-    neighbor could change the rounding of a row that no one touched.
+    Not even the last bit of a projected row depends on other rows: matrix products are computed
+    with integers short enough for float64 to be exact. In a plain floating-point product, one row
+    could change the rounding of another row.
 
     Examples
     --------

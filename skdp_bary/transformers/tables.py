@@ -38,15 +38,15 @@ class SchemaTransformer(
     """Convert rows to the form that a public schema declares.
 
     Steps of scikit-learn read, compare and round every row by the common type of all rows: one
-    fraction, one string or one missing value among them changes what the others become. Behind this
-    step every column has one type, whatever the rows hold, because each value is read by itself.
-    Nothing is learned, so it costs no budget; :func:`~skdp_bary.check_private` wants it in front of
-    every step of scikit-learn.
+    fraction, one string or one missing value changes the result for the others. After this step,
+    every column has one type, whatever the rows contain, because each value is read separately.
+    Nothing is learned, so there is no privacy cost. :func:`~skdp_bary.check_private` requires this
+    step in front of every step of scikit-learn.
 
     Parameters
     ----------
     schema : Schema
-        Public: what every column can hold. A kind of :mod:`skdp_bary.schema` represents a schema
+        Public values of every column. A single kind of :mod:`skdp_bary.schema` stands for a schema
         in which all columns are of that kind.
 
     Attributes
@@ -204,29 +204,29 @@ class SchemaTransformer(
 class RowByRow(PlainParameters, VersionedPickle, TransformerMixin, BaseEstimator):
     """Apply a step to each row separately.
 
-    Products of whole matrices, sorts and threads may treat a row in another way next to other rows.
-    Here the step is fitted on public rows, and then given rows one at a time, as arrays of float64
-    of shape (1, n_features) at one address: what a row becomes depends on that row alone. It is
-    slow: some hundred rows a second.
+    Products of whole matrices, sorts and threads may treat a row differently next to other rows.
+    Here the step is fitted on public rows and then gets rows one at a time, as float64 arrays of
+    shape (1, n_features) at one address. The result for a row therefore depends on that row alone.
+    This is slow: some hundred rows per second.
 
-    Every row meets the step in the state that it was fitted in, also where it draws at random or
-    keeps something: no row moves the draws of the next one. A ``random_state`` that is None becomes
-    an integer. What a step keeps in its class, its module or a closure cannot be seen here:
-    ``check_private`` calls it unknown.
+    Every row is transformed from the fitted state of the step, even if the step draws at random or
+    stores something, so no row changes the draws for the next one. A ``random_state`` of None
+    becomes an integer. State in a class, a module or a closure cannot be detected here, and
+    ``check_private`` calls such steps unknown.
 
-    A row on which the step fails becomes zeros: an error would tell of that row for free. So give
-    rows that the step takes, for example behind ``DomainScaler``, which clips them, and encoders
-    ``handle_unknown="ignore"``.
+    A row on which the step fails becomes zeros, because an error would reveal something about that
+    row. So pass rows that the step accepts, for example after ``DomainScaler``, which clips them,
+    and set ``handle_unknown="ignore"`` for encoders.
 
-    A private step, of this package or of diffprivlib, is fitted on the rows themselves, once, and
-    charges its budget for that. What it makes of a row then depends on what it released and on that
-    row, so that another private step can stand behind it.
+    A private step, of this package or of diffprivlib, is fitted once on the rows themselves and
+    charges its budget. Its result for a row depends on its release and on that row only, so another
+    private step may follow.
 
     Parameters
     ----------
     step : transformer
-        Any transformer of numbers. It is cloned; unless it is private it never sees more than one
-        row of X.
+        Any transformer of numbers. It is cloned. Unless it is private, it never sees more than one
+        row of X at a time.
     example : array-like of shape (n_examples, n_features), default=None
         Public rows that the step is fitted on; None: one row of zeros. Never rows of X. A private
         step takes none.

@@ -382,12 +382,7 @@ def points(estimator, given, ending):
         ]
         return json.dumps({"type": "FeatureCollection", "features": features}).encode()
     if ending == ".png":
-        axes = _axes()
-        x, y = points[:, 0], points[:, 1] if points.shape[1] > 1 else np.zeros(len(points))
-        largest = max(weights.max(), np.finfo(float).tiny)
-        axes.scatter(x, y, s=300.0 * weights / largest, alpha=0.6, edgecolors="none")
-        axes.set_title(f"release; areas show {name}")
-        return _picture(axes, given.columns)
+        return _picture(estimator, given.columns)
     return _csv(points, weights, name, given.columns)
 
 
@@ -415,10 +410,7 @@ def heatmap(estimator, given, ending):
     if ending == ".geojson":
         return json.dumps(estimator.to_geojson()).encode()
     if ending == ".png":
-        from ..plotting.maps import HeatmapDisplay
-
-        display = HeatmapDisplay.from_estimator(estimator, ax=_axes())
-        return _picture(display.axes_[0], given.columns)
+        return _picture(estimator, given.columns)
     if ending == ".npz":
         cells = estimator.cells_
         return arrays(heatmap=estimator.heatmap_, low=cells.low, high=cells.high, mass=cells.mass)
@@ -449,15 +441,13 @@ def arrays(**named):
     return content.getvalue()
 
 
-def _axes():
+def _picture(estimator, columns):
+    """Return a plot as the content of a file; in names of columns a dollar is no formula."""
     figure = import_optional("matplotlib.figure", "plot", _PICTURE)
-    return figure.Figure(figsize=(6, 6)).subplots()
-
-
-def _picture(axes, columns):
-    """Return a picture as the content of a file; in names of columns a dollar is no formula."""
-    axes.set_xlabel(shown(columns[0]), parse_math=False)
-    axes.set_ylabel(shown(columns[1]) if len(columns) > 1 else "", parse_math=False)
+    axes = figure.Figure(figsize=(6, 6)).subplots()
+    estimator.plot(ax=axes)
+    for name, label in zip(columns, (axes.set_xlabel, axes.set_ylabel), strict=False):
+        label(shown(name), parse_math=False)
     axes.locator_params(axis="x", nbins=5)  # labels such as -97.95 fit
     content = io.BytesIO()
     axes.figure.savefig(content, format="png", dpi=150, bbox_inches="tight")

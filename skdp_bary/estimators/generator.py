@@ -35,15 +35,7 @@ from .facts import class_shares, named_or_found_classes, number_of_classes
 from .generator_mixture import full_shape
 from .generator_queries import GeneratorSetting, questions, shares
 from .noisy_means import positive_part
-from .notices import (
-    as_dataframe,
-    cheapest,
-    check_samples,
-    projections,
-    rounded_up,
-    warn_of_border,
-    warn_of_narrow,
-)
+from .notices import as_dataframe, cheapest, check_samples, projections, rounded_up, warn_of_border
 
 # PrivateGenerator: synthetic rows of every class from one private release.
 
@@ -346,9 +338,8 @@ class PrivateGenerator(BasePrivateEstimator):
         self.weights_ = self._mixture.weights * prior[:, None]
         self.n_components_ = self._mixture.weights.shape[1]
         points = self.means_.reshape(-1, facts.n_features)
-        narrow = narrow and self.class_spread is None
-        if not warn_of_border(points, self.weights_.ravel(), facts, self.epsilon, self.bounds):
-            warn_of_narrow(narrow, self.bounds)
+        given = facts, self.epsilon, self.bounds, narrow and self.class_spread is None
+        warn_of_border(points, self.weights_.ravel(), *given)
 
     def _prior(self, n_classes, released=None):
         """Return the public frequencies of the classes, or where none are given those released."""

@@ -28,15 +28,7 @@ from .noisy_trees import (
     pyramid_shares,
     suits_pyramid,
 )
-from .notices import (
-    ENOUGH,
-    NARROW,
-    as_dataframe,
-    check_samples,
-    parts_in_words,
-    warn_of_border,
-    warn_of_narrow,
-)
+from .notices import NARROW, as_dataframe, check_samples, parts_in_words, warn_of_border
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
 AUTO, HAAR, PYRAMID = "auto", "haar", "pyramid"
@@ -297,13 +289,11 @@ class PrivateMeasure(BasePrivateEstimator):
         self.support_ = cell_support(self.tree_, self.cells_)
         self.weights_ = self.cells_.mass
         self.weights_ /= self.weights_.sum()
-        told = warn_of_border(self.support_, self.weights_, facts, self.epsilon, self.bounds)
-        center = self.weights_ @ self.support_  # a feature at a time, as there; noise adds to it
-        features = zip(self.support_.T, center, strict=True)
-        square = sum(self.weights_ @ (of - middle) ** 2 for of, middle in features)
+        points, weights = self.support_, self.weights_
+        # a feature at a time, as there are many points; noise adds to the square
+        square = sum(weights @ (each - weights @ each) ** 2 for each in points.T)
         narrow = square < (NARROW * facts.domain.radius) ** 2
-        clear = not told and facts.size is not None and facts.size * self.epsilon >= ENOUGH
-        warn_of_narrow(clear and narrow, self.bounds)
+        warn_of_border(points, weights, facts, self.epsilon, self.bounds, narrow)
         self._warn_of_noise(facts.n_features, facts.size)
 
     def _noise_of(self, n_features, persons):

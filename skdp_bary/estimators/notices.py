@@ -335,6 +335,7 @@ CHECK_UNITS = (
     "they are right, pass narrower bounds."
 )
 SURE = 3.0  # standard deviations of the noise: one false alarm in 700 releases at most
+_FILLS = "By the release, rows fill less than 1/16 of bounds."
 NARROW = 1.0 / 32.0  # of the radius of the domain: the root mean square distance from the mean
 
 
@@ -349,13 +350,14 @@ def warn_of_narrow(are_narrow, bounds):
         As given to the estimator; bought ones fit.
     """
     if bounds is not None and are_narrow:
-        warn(f"By the release, rows fill less than 1/16 of bounds. {CHECK_UNITS}", stacklevel=5)
+        warn(f"{_FILLS} {CHECK_UNITS}", stacklevel=5)
 
 
-def warn_of_border(points, weights, facts, epsilon, bounds):
+def warn_of_border(points, weights, facts, epsilon, bounds, are_narrow=False):
     """Warn when nearly all mass of a release lies in a thin layer at one face of the given box.
 
-    Rows outside of a domain are moved to its border, where they look like rows.
+    Rows outside of a domain are moved to its border, where they look like rows. Where all rows lie
+    in a tiny part elsewhere, that is told.
 
     Parameters
     ----------
@@ -366,27 +368,25 @@ def warn_of_border(points, weights, facts, epsilon, bounds):
     epsilon : float
     bounds : object
         As given to the estimator; bought ones fit.
-
-    Returns
-    -------
-    warned : bool
+    are_narrow : bool, default=False
+        See :func:`warn_of_narrow`.
     """
-    domain = facts.domain
-    given = bounds is not None and isinstance(domain, Box) and facts.n_features <= _FEATURES
-    if not given or facts.size is None or facts.size * epsilon < ENOUGH:
-        return False
+    domain, told = facts.domain, _FILLS if are_narrow else ""
+    if bounds is None or facts.size is None or facts.size * epsilon < ENOUGH:
+        return
+    width = facts.n_features if isinstance(domain, Box) and facts.n_features <= _FEATURES else 0
     total, layer = weights.sum(), _THIN * (domain.high - domain.low)
     low, high = domain.low + layer, domain.high - layer
     for name, sign, edge in (("low", 1.0, low), ("high", -1.0, -high)):
         # a feature at a time: of a million points, a table of places is the peak of a fit
-        near = (sign * points[:, j] <= edge[j] for j in range(facts.n_features))
+        near = (sign * points[:, j] <= edge[j] for j in range(width))
         shares = [weights.sum(where=here) / total for here in near]
-        feature = int(np.argmax(shares))
-        if shares[feature] > _MOST:
-            told = f"Nearly all of the release lies at the {name} end of {facts.named(feature)}."
-            warn(f"{told} {CHECK_UNITS}", stacklevel=5)
-            return True
-    return False
+        if max(shares, default=0.0) > _MOST:
+            named = facts.named(int(np.argmax(shares)))
+            told = f"Nearly all of the release lies at the {name} end of {named}."
+            break
+    if told:
+        warn(f"{told} {CHECK_UNITS}", stacklevel=5)
 
 
 # What is cheapest against noise, and the number that it reaches. From public facts alone.

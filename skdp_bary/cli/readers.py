@@ -442,6 +442,7 @@ def _meets(sign, value, text):
     if sign in _COMPARED:
         return left is not None and _COMPARED[sign](left, right)
     equal = text == value or (left is not None and left == right)
+    equal |= text.lower() == value.lower() in ("true", "false")  # as programs spell flags
     return equal == (sign == "==")
 
 

@@ -20,6 +20,7 @@ FRAME = pandas.DataFrame(
         "date": np.repeat(["2026-02-27", "2026-03-01", "2026-03-31", "2026-04-01"], 10),
         "age": [17, 18, 19, 70] * 10,
         "ward": ["a, b", "c"] * 20,
+        "ill": [True, True, False, True] * 10,
     }
 )
 RULES = {
@@ -32,6 +33,8 @@ RULES = {
     "age <= 18": FRAME["age"] <= 18,
     "age == 18.0": FRAME["age"] == 18,
     "ward == a, b": FRAME["ward"] == "a, b",
+    "ill == TRUE": FRAME["ill"],
+    "ill != true": ~FRAME["ill"],
     "ward > 3": FRAME["age"] < 0,  # what is no number meets no comparison
 }
 

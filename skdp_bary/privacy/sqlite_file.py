@@ -319,7 +319,7 @@ def read_mark(file):
         return None
     found = _MARK.fullmatch(text)
     if found is None:
-        raise ValueError(f"its side file {os.fspath(file.name)!r} is damaged")
+        raise ValueError(f"its lock file {os.fspath(file.name)!r} is damaged")
     identity, inode, number, link = (group.decode() for group in found.groups())
     return Mark(Receipt(identity, int(number), link), int(inode))
 

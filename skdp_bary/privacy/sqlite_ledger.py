@@ -333,9 +333,9 @@ class SqliteLedger(Chained):
                 "that was lost."
             )
         elif mark is None:
-            reason = f"it has no side file {side}, so it is a copy, or was moved alone"
+            reason = f"it has no lock file {side}, so it is a copy, or was moved alone"
             advice = (
-                "If it was moved, move its side file, and its journal if there is one, beside it. "
+                "If it was moved, move its lock file, and its journal if there is one, next to it. "
                 f"If these are gone: {self._in_order()}."
             )
         elif not self._know_each_other(mark, db):

@@ -169,7 +169,7 @@ class TestExchanged:
         side(path).unlink()
         assert budget.total() == (0.25, 0.0) and names(path) == ["first"]
         for ask in (budget, BudgetAccountant.open(path), BudgetAccountant(1.0, ledger=path)):
-            with pytest.raises(ReadOnlyLedgerError, match="has no side file") as caught:
+            with pytest.raises(ReadOnlyLedgerError, match="has no lock file") as caught:
                 ask.spend(0.1)
         assert not side(path).exists()
         restore_as_told(caught.value, tmp_path / "away").spend(0.75)

@@ -298,7 +298,7 @@ class TestTampering:
         with pytest.raises(LedgerError, match="replaced by another ledger"):
             BudgetAccountant.open(path)
         side_file(path).write_text("something")
-        with pytest.raises(LedgerError, match="side file .* is damaged"):
+        with pytest.raises(LedgerError, match="lock file .* is damaged"):
             BudgetAccountant.open(path)
 
 

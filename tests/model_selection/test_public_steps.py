@@ -295,12 +295,6 @@ def test_nothing_answers_unpaid_whether_a_number_is_off_its_list(kind, own, othe
     pipeline.fit(pd.DataFrame({"v": [own] * 9 + [other]}))
 
 
-def test_a_search_takes_no_numbers_that_may_be_off_their_list():
-    pipeline = make_pipeline(SchemaTransformer(Category([1, 2])), PrivateKMeans(2, bounds=(0, 9)))
-    with pytest.raises(ValueError, match="missing numbers"):
-        PrivateSearchCV(pipeline, {"privatekmeans__n_hint": [9]}, mean_trials=2).fit([[1.0]] * 9)
-
-
 @every(
     "step, most",
     [
@@ -595,13 +589,3 @@ def test_code_of_others_under_a_known_name_is_unknown(step):
     assert verdict.verdict == "unknown", verdict
     with pytest.raises(LeakError):
         check_private(pipeline, strict=True)
-
-
-def test_an_estimator_that_only_asks_other_questions_is_private():
-    class Mine(PrivateKMeans):
-        """Says something else of itself."""
-
-        def _finish(self, facts, result):
-            super()._finish(facts, result)
-
-    assert check_private(Mine(2, bounds=(0, 1))).steps[0].verdict == "private"

@@ -43,21 +43,6 @@ def test_one_person_costs_the_plan_when_in_the_batch_and_nothing_outside(neighbo
     assert max(ratios) > 0.9
 
 
-def test_sizes_of_the_batch_and_weights_of_persons_in_one_class_each():
-    X, y = data()
-    model = make(neighbors="replace_one", n_hint=None, subsample=0.25, classes=[0, 1]).fit(X, y)
-    sizes = [int(0.25 * (y == label).sum()) for label in (0, 1)]
-    assert model.privacy_.sampling == "without_replacement"
-    assert sum(sizes) < 60
-    X, y = data()
-    persons, weights = np.repeat(np.arange(20), 3), np.linspace(0.0, 1.0, 60)
-    settings = {"neighbors": "replace_one", "classes": [0, 1]}
-    model = make(**settings).fit(X, np.repeat(y[:20], 3), groups=persons, sample_weight=weights)
-    assert model.privacy_.sampling == "without_replacement"
-    with pytest.raises(ValueError, match="each person in one class"):
-        make(**settings).fit(X, y, groups=persons, sample_weight=weights)
-
-
 @every(
     "settings, rows, error",
     [

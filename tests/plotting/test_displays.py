@@ -18,7 +18,7 @@ from skdp_bary import (
     PrivateWassersteinBarycenter,
 )
 from skdp_bary.base import BasePrivateEstimator
-from skdp_bary.geometry import Ball, Box, Mask
+from skdp_bary.geometry import Box, Mask
 from skdp_bary.plotting import (
     BarycenterDisplay,
     BudgetDisplay,
@@ -139,17 +139,6 @@ class TestEveryDisplay:
         for kind in (BarycenterDisplay, MeasureDisplay):
             with pytest.raises(ImportError, match=r'pip install "skdp_bary\[plot\]"'):
                 kind.from_estimator(fitted[kind])
-
-    def test_basemap_are_drawn_on_every_picture(self, fitted):
-        square = [[0, 20], [2, 20], [2, 22], [0, 22], [0, 20]]
-        displays = (
-            HeatmapDisplay.from_estimator(fitted[HeatmapDisplay], basemap=[square], level=0.5),
-            BarycenterDisplay.from_comparison(
-                fitted[BarycenterDisplay], X[:, :2], Y, basemap=[square]
-            ),
-        )
-        for axes in (each for display in displays for each in display.axes_):
-            np.testing.assert_array_equal(axes.get_lines()[0].get_xydata(), square)
 
 
 # the source of an adapter was trained briefly
@@ -277,12 +266,6 @@ class TestMeasures:
         expected = np.histogram(model.support_[:, 0], edges, weights=model.weights_)[0]
         np.testing.assert_allclose(np.cumsum(masses), np.cumsum(expected), atol=0.02)
 
-    def test_rows_and_release_have_one_scale_and_balls_their_box(self):
-        display = MeasureDisplay.from_comparison(measure(), X[:, :2])
-        assert display.axes_[0].collections[0].norm is display.cells_.norm
-        ball = MeasureDisplay.from_estimator(measure(bounds=Ball([0.0, 0.0], 2.0)))
-        assert ball.axes_[0].get_xlim() == (-2.0, 2.0)
-
 
 class TestHeatmaps:
     def test_the_heatmap_is_drawn_where_it_belongs_with_its_uncertainty(self, fitted):
@@ -311,13 +294,6 @@ class TestHeatmaps:
             assert np.isnan(picture[:, :shore]).all() and np.isfinite(picture[:, shore:]).all()
             assert np.isfinite(image.norm.vmax)
         assert np.nanargmax(display.heatmap) % 32 in range(8, 13)
-
-
-def test_centers_that_are_images_are_ordered_by_size():
-    kmeans = PrivateKMeans(5, epsilon=10.0, delta=1e-6, **SETTINGS).fit(np.tile(X, 2))
-    display = ClusterDisplay.from_estimator(kmeans, image_shape=(2, 3))
-    titles = [float(axes.get_title()) for axes in display.axes_]
-    assert len(titles) == 5 and titles == sorted(titles, reverse=True)
 
 
 def test_slices_are_those_of_the_release_and_chosen_by_public_rows(fitted):

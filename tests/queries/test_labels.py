@@ -37,21 +37,6 @@ def test_an_answer_is_the_same_after_a_question_about_any_centers(cls, shares, m
         assert np.array_equal(found, expected)
 
 
-def test_centers_are_found_once_for_two_questions(monkeypatch):
-    frame, centers, X = question()
-    memo, calls = {}, []
-    found = TotalSpread.nearest
-    monkeypatch.setattr(
-        ClippedMeans, "nearest", lambda *given: calls.append(1) or found(*given), raising=False
-    )
-    for _ in range(2):  # the second of them finds its centers itself
-        answer(ask(TotalSpread, frame, centers, 1), X, memo)
-        answer(ask(ClippedMeans, frame, centers, 2), X, memo)
-        assert not calls
-    answer(ask(ClippedMeans, frame, centers, 2), X, memo)
-    assert calls
-
-
 @every("kept, width, stopped", [(False, WIDTH, False), (True, 5, False), (True, WIDTH, True)])
 def test_nothing_stays_where_integer_rows_do_not_or_are_short(kept, width, stopped):
     """Nor of a count that stops half way."""

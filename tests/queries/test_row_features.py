@@ -8,7 +8,7 @@ import pytest
 from skdp_bary.base import Moments
 from skdp_bary.geometry import Box
 from tests.cases import every
-from tests.world import FeaturesOf, RowFeatures, answer, row_draws, same
+from tests.world import FeaturesOf, RowFeatures, answer, same
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 
@@ -74,22 +74,6 @@ def test_views_follow_their_rows(block_rows):
     assert (whole != maps.integers(X, view=2)).any(axis=1).all()
     np.testing.assert_array_equal(maps.integers(X[::-1], view=1)[::-1], whole)
     np.testing.assert_array_equal(maps.integers(X[1:], view=1), whole[1:])
-
-
-def test_statistics_of_a_batch_cannot_enter_and_draws_differ():
-    def standardized(rows):
-        return (rows - rows.mean(axis=0)) / (rows.std(axis=0) + 1.0)
-
-    maps = features(extract=standardized)
-    np.testing.assert_array_equal(maps.integers(X)[:3], maps.integers(X[:3]))
-    careless = features(extract=standardized, block_rows=20)
-    assert (careless.integers(X)[:3] != careless.integers(X[:3])).any()
-    draws = row_draws(np.random.default_rng(1).normal(size=(5000, 2)), 1)
-    assert draws.shape == (5000, 8)
-    assert ((draws >= 0.0) & (draws < 1.0)).all()
-    np.testing.assert_allclose(draws.mean(axis=0), 0.5, atol=0.02)
-    np.testing.assert_allclose(draws.std(axis=0), 12**-0.5, atol=0.02)
-    assert np.abs(np.corrcoef(draws.T) - np.eye(8)).max() < 0.06
 
 
 @every("bad", [np.nan, np.inf])

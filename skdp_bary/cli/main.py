@@ -70,7 +70,7 @@ def _fail(error, status):
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, FileNotFoundError):
         text = f"There is no file {error.filename!r}. Check its name and the folder: ls"
-    elif " is left of the ceiling " in text:
+    elif " is left of the budget of " in text:
         text += " Ask for less by --epsilon, or have its owner raise it: skdp-bary budget raise"
     say(f"skdp-bary: {in_shell(_WHITE.sub(' ', str(text)).strip())}", sys.stderr)
     return status

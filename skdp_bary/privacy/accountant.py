@@ -111,7 +111,7 @@ class BudgetAccountant(SharedBudget):
     Traceback (most recent call last):
         ...
     skdp_bary.exceptions.BudgetError: survey asks for epsilon=0.1, delta=0.0, but only \
-epsilon=0.0, delta=0.0 is left of the ceiling epsilon=0.3, delta=0.0. Nothing was charged.
+epsilon=0.0, delta=0.0 is left of the budget of epsilon=0.3, delta=0.0. Nothing was charged.
     """
 
     @classmethod

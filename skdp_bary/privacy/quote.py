@@ -189,7 +189,7 @@ def unfit_advice(asked: list[Asked], now: tuple) -> str:
     return f"The remaining budget admits delta={in_digits(now[1])}."
 
 
-_RAISE = "A larger ceiling is the owner's decision: raise_ceiling."
+_RAISE = "Only its owner may make the budget larger: raise_ceiling."
 
 
 def _walk(path, estimator, width):

@@ -347,7 +347,7 @@ class SharedBudget:
                 f"epsilon={less[0]}, delta={less[1]} fits."
             )
         raise BudgetError(
-            f"{who} asks for {asked}, but only {available} is left{where} of the ceiling "
+            f"{who} asks for {asked}, but only {available} is left{where} of the budget of "
             f"epsilon={self._filter.epsilon}, delta={self._filter.delta}. Nothing was charged."
             f"{advice}"
         )

@@ -45,7 +45,7 @@ def test_a_new_year_gives_nothing_back_to_the_ceiling(clock):
     assert yearly.remaining() == (0.0, 0.0) and budget.remaining() == (0.75, 0.0)
     clock("2028-06-01")
     assert yearly.remaining() == (0.75, 0.0)
-    with pytest.raises(BudgetError, match="left of the ceiling epsilon=2.5"):
+    with pytest.raises(BudgetError, match="left of the budget of epsilon=2.5"):
         yearly.spend(0.8)
     assert len(budget.entries) == budget.verify() == 2
 

@@ -364,7 +364,7 @@ def missing(name, path):
 def not_numbers(name, path):
     """Return the error that a column has cells which are not numbers."""
     return CellError(
-        f"The column {name!r} of {path} must hold numbers such as 1234.5, got text.",
+        f"The column {name!r} of {path} must hold numbers such as 1234.5, got text or dates.",
         f"Leave out rows without one by --where {_numeric(name)}. Dates and categories need "
         "skdp-bary table.",
     )
@@ -465,8 +465,11 @@ def require_columns(file, wanted, who=""):
     if path.endswith(".xlsx") or names[0].startswith("PK\3\4"):
         raise _error(path, "is not a CSV file. Save it as CSV in a spreadsheet program")
     if any(map(is_number, names)):
-        told = "the first line must hold the names of the columns."
-        raise ValueError(f"{path} has no column {name!r}{who}: {told}")
+        told = f"(echo NAMES; cat {shlex.quote(path)}) > new.csv"
+        raise ValueError(
+            f"{path} has no column {name!r}{who}: the first line must hold the names of the "
+            f"columns. Write them into a copy, with commas between: {told}"
+        )
     for sign, command in _SEPARATORS.items():
         if len(names) == 1 and sign in names[0]:
             raise _convert(path, f"must have commas between cells, got {sign!r}", command)

@@ -418,8 +418,8 @@ def warn_of_misfit(columns, measured, epsilon):
     if rows < least:
         in_classes = "" if n_classes == 1 else f" in {n_classes} classes"
         warn(
-            f"The table has about {max(rows, 0.0):.0f} rows{in_classes}, by a noisy count, "
-            f"hardly more than the noise at epsilon={epsilon:g}: synthetic rows can be mostly "
+            f"The table has about {max(rows, 0.0):.0f} people{in_classes}, by a noisy count, "
+            f"little more than the noise at epsilon={epsilon:g}: synthetic rows can be mostly "
             f"noise, and total_ is raised to {found.total:.0f}. It needs "
             f"{rounded_up(2.0 * least)} or more.",
             stacklevel=5,
@@ -446,11 +446,10 @@ def warn_of_misfit(columns, measured, epsilon):
             natural = end in kind.special or (end == 0.0 and not isinstance(kind, Date))
             if clean[cell] > max(least, noise) and not natural:
                 code = 10 ** len(str(int(max(kind.line[1], 0.0)) + 1)) - 1
-                told = f", codes outside it, as in special=({code},), or special=({end:g},) if many"
-                alike = "" if isinstance(kind, Date) else f"{told} have {end:g} itself"
+                ways = f", codes as special=({code},), or special=({end:g},) if many have {end:g}"
                 warn(
                     f"About {clean[cell] / clean.sum():.0%} of {name!r} are {cells.label(cell)} in "
                     "the release, an end of the range, to which values are clipped. Declare a "
-                    f"wider public range{alike}.",
+                    f"wider range{'' if isinstance(kind, Date) else ways}.",
                     stacklevel=5,
                 )

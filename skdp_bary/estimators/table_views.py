@@ -142,9 +142,8 @@ class TableViews:
         X = with_width(X, self.n_features_in_)
         if self.schema_.names is None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        return self.mixture_.log_probabilities(
-            TableCells(self.schema_, self._beside())(X).astype(np.int64)
-        )
+        cells = TableCells(self.schema_, self._beside())(X)
+        return self.mixture_.log_probabilities(cells.astype(np.int64))
 
     def evaluate(
         self,
@@ -192,7 +191,7 @@ class TableViews:
             tables[1] = read(held_out)[_one_row_each(held_out, own, rng)].astype(np.int64)
         if any(rows is not None and len(rows) < _FEWEST for rows in tables):
             raise ValueError(
-                f"X and held_out must have at least {_FEWEST} rows. Pass longer tables."
+                f"X and held_out must have {_FEWEST} rows or more. Pass longer tables."
             )
         n_drawn = min(len(tables[0]), _MOST_DRAWN)
         units = draw_units(self.mixture_, columns, {}, self.rules, n_drawn, rng)

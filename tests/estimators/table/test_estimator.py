@@ -396,7 +396,7 @@ def test_tables_without_names_and_tables_too_short():
     rows = np.random.default_rng(0).random((60, 2))
     model = PrivateTable(Number(0, 1), n_components=2, max_iter=2).fit(rows)
     assert set(model.evaluate(rows).marginals) == {0, 1}
-    with pytest.raises(ValueError, match="at least 10 rows"):
+    with pytest.raises(ValueError, match="10 rows or more"):
         model.evaluate(rows[:3])
 
 

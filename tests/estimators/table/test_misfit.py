@@ -33,7 +33,7 @@ def fit(job, n_rows, accountant=None):
             5.0,
             50.0,
             0.1,
-            r"are 10 in .* as in special=\(99,\), or special=\(10,\) if",
+            r"are 10 in .* codes as special=\(99,\), or special=\(10,\) if",
         ),
         (Integer(-99, 99), 5, -999, 0.1, "of 'job' are -99 in the release, an end of the range"),
         (Date("2020-01-01", "2024-12-31"), "2022-03-04", "1900-01-01", 0.1, "are 2020-01-01 in"),

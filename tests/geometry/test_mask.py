@@ -2,14 +2,12 @@
 
 import gzip
 import json
-import pickle
 
 import numpy as np
 import pytest
 
 from skdp_bary.geometry import Mask
 from tests.cases import every
-from tests.world import EdgeColumns, home
 
 # An L of area 12 with a square hole of area 1: 11 units of land in a box of 16.
 L_SHAPE = [[0, 0], [4, 0], [4, 2], [2, 2], [2, 4], [0, 4]]
@@ -19,12 +17,6 @@ HOLE = [[0.5, 0.5], [1.5, 0.5], [1.5, 1.5], [0.5, 1.5]]
 @pytest.fixture(scope="module")
 def land():
     return Mask([L_SHAPE, HOLE], resolution=128)
-
-
-def wavy(n, radius=1.0, center=(0.0, 0.0), teeth=7, depth=0.3):
-    t = np.linspace(0, 2 * np.pi, n, endpoint=False)
-    r = radius * (1 + depth * np.sin(teeth * t))
-    return np.stack([center[0] + r * np.cos(t), center[1] + r * np.sin(t)], axis=1)
 
 
 def in_l(X):
@@ -75,15 +67,6 @@ def test_rows_at_sea_move_to_the_nearest_land(land):
     nearest = np.array([np.linalg.norm(grid - row, axis=1).min() for row in boxed[:300]])
     moved = np.linalg.norm(clipped - boxed, axis=1)[:300]
     assert (moved <= nearest + 0.08).all()
-
-
-@every("resolution", [16, (64, 8), (101, 57)])
-def test_membership_does_not_depend_on_the_raster(resolution):
-    ring = wavy(301)
-    X = np.random.default_rng(2).uniform(-1.3, 1.3, (5000, 2))
-    np.testing.assert_array_equal(
-        Mask(ring, resolution).contains(X), Mask(ring, resolution=512).contains(X)
-    )
 
 
 def test_the_form_of_the_input_does_not_matter():
@@ -169,30 +152,8 @@ def test_a_sliver_is_land_and_no_land_is_refused():
     assert mask.contains(mask.clip(np.random.default_rng(0).uniform(0, 1, (500, 2)))).all()
 
 
-def test_pickles_hold_the_polygons_only(land):
-    land.clip([[3.0, 3.0]])
-    assert len(pickle.dumps(land)) < 2000
-    copied = pickle.loads(pickle.dumps(land))
-    X = np.random.default_rng(7).uniform(0, 4, (100, 2))
-    np.testing.assert_array_equal(copied.clip(X), land.clip(X))
-
-
-edges_of = home("EdgeColumns").edges_of
-
 LOW, HIGH = np.zeros(2), np.full(2, 4.0)
 
 
 def triangle(seed):
     return np.random.default_rng(seed).uniform(0, 4, (3, 2))
-
-
-@every("n_columns", [1, 7, 256])
-def test_points_are_tested_by_the_even_odd_rule(n_columns):
-    points = triangle(3)
-    inside = EdgeColumns(edges_of([points]), LOW, HIGH, n_columns)
-    X = np.random.default_rng(0).uniform(0, 4, (5000, 2))
-    turns = []
-    for a, b in zip(points, np.roll(points, -1, axis=0), strict=True):
-        turns.append((b[0] - a[0]) * (X[:, 1] - a[1]) - (b[1] - a[1]) * (X[:, 0] - a[0]) > 0)
-    expected = np.all(turns, axis=0) | ~np.any(turns, axis=0)
-    np.testing.assert_array_equal(inside.contain(X), expected)

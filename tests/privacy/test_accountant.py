@@ -5,34 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
 
-from skdp_bary import BudgetAccountant
+from skdp_bary import BudgetAccountant, PrivateMeasure
 from skdp_bary.exceptions import BudgetError, RelationError
-from skdp_bary.privacy import Quote
 from tests.privacy.conftest import gaussian_plan, pure_plan
-from tests.world import RELATIONS, BudgetPart, DiscreteLaplace, Plan, Step, check_accountant, home
+from tests.world import RELATIONS, BudgetPart, check_accountant, home
 
 _sqlite = home("SqliteLedger")
-
-
-class Estimator(BaseEstimator):
-    """What the accountant needs to know of an estimator."""
-
-    def __init__(self, epsilon=0.25, accountant=None):
-        self.epsilon = epsilon
-        self.accountant = accountant
-
-    def privacy_plan(self, n_features):
-        steps = (
-            Step("counts", DiscreteLaplace(self.epsilon / 2)),
-            Step(f"sums of {n_features}", DiscreteLaplace(self.epsilon / 2)),
-        )
-        return Plan("add_remove", self.epsilon, 0.0, steps)
-
-    def fit(self, X, y=None):
-        self.accountant.charge(self.privacy_plan(X.shape[1]), repr(self))
-        return self
 
 
 @pytest.fixture
@@ -75,18 +54,6 @@ class TestContract:
         assert 2.0 - 1e-5 < epsilon <= 2.0
         assert delta == 1e-5
 
-    def test_tables_show_every_entry(self, make):
-        accountant = make(1.0)
-        accountant.charge(pure_plan(0.5), "KMeans(\n    n_clusters=8)", note="<seeded>")
-        accountant.part("north").spend(0.25)
-        text, page = str(accountant), accountant._repr_html_()
-        assert accountant.summary() == text
-        assert "KMeans( n_clusters=8)" in text
-        assert "left:  epsilon=0.25, delta=0.0" in text
-        assert page.count("epsilon=") == text.count("epsilon=")
-        assert "&lt;seeded&gt;" in page
-        assert "<seeded>" not in page
-
     def test_the_relation_must_agree(self, make):
         accountant = make(1.0, neighbors="replace_one")
         for ask in (accountant.check, accountant.quote, lambda plan: accountant.charge(plan, "k")):
@@ -94,21 +61,6 @@ class TestContract:
             with pytest.raises(RelationError, match=advice):
                 ask(pure_plan(0.5))
         assert accountant.entries == ()
-
-    def test_quote_tells_the_price_without_charging(self, make):
-        accountant = make(1.0)
-        plan = pure_plan(0.75)
-        assert accountant.quote(plan) == Quote(
-            0.75, 0.0, True, (1.0, 0.0), (0.25, 0.0), (("", plan),)
-        )
-        accountant.charge(plan, "fit")
-        quote = accountant.quote(plan)
-        assert (quote.fits, quote.now, quote.after) == (False, (0.25, 0.0), None)
-        assert "admits epsilon=0.25" in quote.advice
-        quote = accountant.quote(Estimator(epsilon=0.25), n_features=7)
-        assert quote.fits
-        assert quote.plan.steps[1].name == "sums of 7"
-        assert len(accountant.entries) == 1
 
     @pytest.mark.parametrize("relation", RELATIONS)
     def test_parts_compose_as_a_count_over_persons(self, make, relation):
@@ -187,7 +139,7 @@ class TestBadInput:
         with pytest.raises(TypeError, match=r"Plan or an estimator .* got 0\.1"):
             accountant.quote(0.1)
         with pytest.raises(TypeError, match="n_features must be"):
-            accountant.quote(Estimator())
+            accountant.quote(PrivateMeasure(bounds=(0, 1)))
         assert accountant.entries == ()
 
     def test_ceilings_and_what_is_no_accountant(self):

@@ -17,22 +17,6 @@ def settings(address):
 
 
 class TestReading:
-    def test_all_pieces(self):
-        read = read_address(
-            "postgresql://an%40alyst:p%3Aw%2Fd@db.example:5433/clin%20ic"
-            "?sslmode=require&sslpassword=other#year%202"
-        )
-        assert dict(read.settings) == {
-            "user": "an@alyst",
-            "host": "db.example",
-            "port": "5433",
-            "dbname": "clin ic",
-            "sslmode": "require",
-        }
-        assert dict(read.secrets) == {"password": "p:w/d", "sslpassword": "other"}
-        assert read.budget == "year 2"
-        assert read.shown == "postgresql://an%40alyst@db.example:5433/clin%20ic#year%202"
-
     def test_several_hosts_and_what_is_left_out(self):
         read = read_address("postgres:///clinic")
         assert dict(read.settings) == {"dbname": "clinic"} and read.budget == "default"

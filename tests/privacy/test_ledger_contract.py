@@ -98,19 +98,6 @@ def test_a_receipt_tells_whether_the_ledger_still_holds_it(place):
         accountant.verify("receipt")
 
 
-def test_a_kept_ledger_can_be_opened_by_its_place_alone(place):
-    if place is None:
-        pytest.skip("entries in memory have no place")
-    created = BudgetAccountant.create(place, 0.5, neighbors="replace_one", composition="sum")
-    created.spend(0.2)
-    found = BudgetAccountant.open(place)
-    assert found.neighbors == "replace_one" and found.remaining() == (0.3, 0.0)
-    with pytest.raises(LedgerError, match="exists already"):
-        BudgetAccountant.create(place, 5.0)
-    with pytest.raises(LedgerError, match="another budget"):
-        opened(place, epsilon=5.0)
-
-
 class TestRaise:
     def test_it_is_logged_and_admits_more(self, place):
         accountant = opened(place)

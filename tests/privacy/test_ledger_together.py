@@ -219,15 +219,6 @@ class TestExchanged:
             BudgetAccountant.open(path)
         restore_as_told(caught.value, tmp_path / "away", tmp_path / "backup.db").spend(0.75)
 
-    def test_a_link_leads_to_what_is_restored(self, path, tmp_path):
-        os.symlink(path, link := tmp_path / "link.db")
-        side(path).write_text("garbage")
-        with pytest.raises(LedgerError) as caught:
-            BudgetAccountant.open(link)
-        restore_as_told(caught.value, tmp_path / "away")
-        BudgetAccountant.open(link).spend(0.75)
-        assert names(path) == ["first", "", ""] and link.is_symlink()
-
     def test_a_restore_refuses_what_is_in_the_way(self, path, tmp_path):
         BudgetAccountant.open(path).backup(tmp_path / "backup.db")
         kill_in_a_charge(path)

@@ -45,13 +45,6 @@ def assert_holds(path, *who):
 
 
 class TestFile:
-    def test_the_file_is_all_there_is(self, path):
-        opened(path).spend(0.1)
-        assert sorted(os.listdir(path.parent)) == [path.name, f"{path.name}.lock"]
-        db = sqlite3.connect(path)
-        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-
     def test_a_charge_reaches_the_disk_before_it_returns(self, path, monkeypatch):
         statements = []
         connect = _sqlite.SqliteLedger._connect
@@ -115,14 +108,6 @@ class TestFile:
         opened(other).spend(0.9)
         assert accountant.total() == (0.91, 0.0)
 
-    def test_relative_paths_stay_where_they_were(self, path, monkeypatch):
-        monkeypatch.chdir(path.parent)
-        accountant = opened("budget.db")
-        monkeypatch.chdir("/")
-        accountant.spend(0.1)
-        assert accountant.ledger == str(path)
-        assert not os.path.exists("/budget.db")
-
     @pytest.mark.parametrize("remains", ["nothing", "empty file", "empty database"])
     def test_a_creation_that_was_cut_short_is_taken_up(self, path, remains):
         side_file(path).touch()  # made before the ledger, and marked after it
@@ -131,14 +116,6 @@ class TestFile:
         if remains == "empty database":
             run_sql(path, "CREATE TABLE t (x)", "DROP TABLE t")
         assert_holds(path)
-
-    def test_a_file_that_appears_meanwhile_is_kept(self, path, monkeypatch):
-        opened(path).spend(0.1, who="first")
-        exists, asked = os.path.exists, []
-        monkeypatch.setattr(
-            os.path, "exists", lambda path: bool(asked) and exists(path) or asked.append(path)
-        )
-        assert_holds(path, "first")
 
     def test_threads_may_create_it_at_the_same_time(self, path):
         barrier, failures = threading.Barrier(6), []

@@ -14,14 +14,9 @@ from skdp_bary import (
     JLTransformer,
     PrivateKMeans,
     PrivateMeasure,
-    PrivateTable,
     RowByRow,
-    SchemaTransformer,
 )
 from skdp_bary.exceptions import BudgetError, RelationError
-from skdp_bary.geometry import Ball
-from skdp_bary.model_selection import PrivateSearchCV
-from skdp_bary.schema import Category, Integer, Schema
 
 
 def measure(budget, epsilon=0.25, **settings):
@@ -121,49 +116,6 @@ def test_what_cannot_be_quoted_or_counted_is_refused():
     for search in (drawn, one_left_out):
         with pytest.raises(ValueError, match="number of fits of 'privatemeasure|SearchCV'"):
             budget.quote(search, 2)
-
-
-def test_the_number_of_columns_is_taken_from_public_parameters():
-    budget, box = BudgetAccountant(1.0, 1e-6), {"x": (0, 1), "y": (0, 2)}
-    by_name = PrivateMeasure(bounds=box, n_hint=30)
-    assert budget.quote(by_name) == budget.quote(by_name, 2)
-    search = PrivateSearchCV(by_name, {"depth": [2, 3]})
-    assert budget.quote(search).plan == budget.quote(search, 2).plan
-    table = PrivateTable(Schema({"age": Integer(18, 99), "job": Category(["cook", "nurse"])}))
-    assert budget.quote(table).plan == table.privacy_plan(2)
-    assert "job: category, values ['cook', 'nurse']" in budget.quote(table).bounds
-    wide = PrivateTable(Schema({f"x{i}": Integer(0, 9) for i in range(30)}))
-    assert budget.quote(wide).bounds.endswith("x4: integer, low 0, high 9; and 25 more")
-    with pytest.raises(TypeError, match="n_features must be"):
-        budget.quote(measure(budget))
-
-
-@pytest.mark.parametrize(
-    ("first", "width"),
-    [
-        (DomainScaler({"age": (0, 99), "pay": (0, 1e5)}), 2),
-        (DomainScaler(([0, 0, 0], [1, 1, 1])), 3),
-        (JLTransformer(2, bounds=Ball([0.0] * 5, 1.0)), 2),
-        (JLTransformer(1, bounds={"age": (0, 99), "pay": (0, 1e5)}), 1),
-        (SchemaTransformer(Schema({"age": Integer(0, 99), "pay": Integer(0, 9)})), 2),
-        ("passthrough", None),
-        (DomainScaler((0, 1)), None),
-    ],
-)
-def test_the_first_step_of_a_pipeline_tells_its_width(first, width):
-    budget = BudgetAccountant(1.0)
-    pipeline = make_pipeline(first, measure(budget))
-    search = PrivateSearchCV(
-        make_pipeline(first, measure(None)), {"privatemeasure__method": ["haar"]}
-    )
-    for asked in (pipeline, search):
-        if width is None:
-            with pytest.raises(TypeError, match="n_features must be"):
-                budget.quote(asked)
-        else:
-            assert budget.quote(asked).epsilon > 0
-    if width is not None:
-        assert budget.quote(pipeline).plan == measure(budget).privacy_plan(width)
 
 
 @pytest.mark.parametrize("composition", ["sum", "renyi"])

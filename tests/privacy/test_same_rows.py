@@ -335,13 +335,6 @@ def test_shared_memory_attached_twice_is_one(budget, X):
         one.unlink()
 
 
-def test_a_turned_reshaped_array_leaves_later_fits_alone(budget):
-    rows = np.random.default_rng(0).random((40, 6))
-    measure(budget.part("a")).fit(rows.reshape(80, 3)[::-1])
-    measure(budget.part("b")).fit(np.random.default_rng(1).random((50, 3)))
-    assert budget.total()[0] == 0.5
-
-
 def test_views_that_share_memory_are_never_other_rows():
     rng = np.random.default_rng(0)
     for _ in range(3000):

@@ -92,18 +92,3 @@ def test_numbers_of_trials_follow_their_law_and_have_its_mean():
 
 def test_a_pure_base_is_rounded_down():
     assert world.LogarithmicTrials(0.1).pure_base(1.0) == 0.5
-
-
-@every(
-    "call",
-    [
-        lambda: world.LogarithmicTrials.of_mean(1.0),
-        lambda: world.LogarithmicTrials(1.0),
-        lambda: world.LogarithmicTrials(1.0 - 2.0**-50),
-        lambda: world.selection_mu(world.LogarithmicTrials(0.5), 1.0, 0.0),
-        lambda: world.selection_mu(world.LogarithmicTrials(0.5), 1e-12, 1e-300),
-    ],
-)
-def test_what_cannot_be_chosen_is_refused(call):
-    with pytest.raises(ValueError):
-        call()

@@ -7,16 +7,8 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
-from sklearn.pipeline import make_pipeline
 
-from skdp_bary import (
-    BudgetAccountant,
-    DomainScaler,
-    PrivateKMeans,
-    PrivateMeasure,
-    SortedPersons,
-    SpilledPersons,
-)
+from skdp_bary import BudgetAccountant, PrivateKMeans, PrivateMeasure, SortedPersons, SpilledPersons
 from skdp_bary.exceptions import LedgerError, PrivacyWarning, RelationError
 from skdp_bary.model_selection import PrivateSearchCV
 from skdp_bary.privacy import SpendingPolicy
@@ -62,21 +54,6 @@ class TestStated:
         stated = BudgetAccountant(1.0, unit="stay")
         measure(stated).fit(rows, groups=groups, unit="stay")
         assert [entry.unit for entry in stated.entries] == ["stay"]
-
-    @pytest.mark.parametrize(
-        ("name", "text"),
-        [*(("unit", text) for text in ("", " ", 3, True, "\ud800")),
-         *(("note", text) for text in (3, None, "\ud800"))],
-    )  # fmt: skip
-    def test_units_and_notes_are_text(self, name, text):
-        budget = BudgetAccountant(1.0)
-        for accountant in (budget, None):
-            with pytest.raises((TypeError, ValueError), match=f"{name} must"):
-                measure(accountant).fit(X, **{name: text})
-        assert budget.entries == ()
-        if name == "unit":
-            with pytest.raises((TypeError, ValueError), match="unit must"):
-                BudgetAccountant(1.0, unit=text)
 
 
 class TestDeclared:
@@ -139,24 +116,6 @@ class TestDeclared:
         for act in (budget.charge, lambda plan, who: budget.check(plan, who=who)):
             with pytest.raises(RelationError, match="unit must be .* names no unit"):
                 act(plan, "somebody")
-
-    @pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
-    def test_every_way_to_fit_passes_it_on(self):
-        budget = BudgetAccountant(5.0, unit="patient_id")
-        kmeans = PrivateKMeans(1, epsilon=1.0, bounds=(0, 1), n_hint=4000, accountant=budget)
-        trial = PrivateKMeans(2, bounds=(0, 1), n_hint=60)
-        search = PrivateSearchCV(trial, {"n_clusters": [2]}, mean_trials=2, accountant=budget)
-        whole = make_pipeline(DomainScaler((0, 1)), kmeans)
-        for fit, name in (
-            (kmeans.fit, "unit"),
-            (kmeans.fit_predict, "unit"),
-            (search.fit, "unit"),
-            (whole.fit, "privatekmeans__unit"),
-        ):
-            with pytest.raises(RelationError):
-                fit(X)
-            fit(X, **{name: "patient_id"})
-        assert len(budget.entries) == 4
 
 
 class TestNotDeclared:

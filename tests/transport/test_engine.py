@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
 
 from tests import world
 from tests.cases import every
@@ -69,32 +68,6 @@ SIZES += [pytest.param(*s, seed, 2.0, marks=pytest.mark.slow) for s in LARGER fo
 @pytest.mark.parametrize(("n", "m", "d", "seed", "p"), SIZES)
 def test_hostile_problems_are_proven_without_help(engine_only, shape, n, m, d, seed, p):
     assert exact.solve_problem(problem_of(shape, n, m, d, seed, p)).proven
-
-
-@every("p", [1.0, 1.5, 2.0, 3.0])
-@every("d", [1, 2, 3, 6])
-def test_labels_are_cheapest_and_boxes_bound_what_they_hold(p, d):
-    rng = np.random.default_rng(d)
-    problem = problem_of("tight clusters", 2000, 25, d, d, p)
-    points, atoms = problem.cloud.points, problem.atoms
-    potentials = 0.01 * rng.standard_normal(25)
-    ready = (world.BoxedPoints if d <= 3 else world.LoosePoints)(points)
-    labels = ready.labels(atoms, potentials, p)
-    costs = cdist(points, atoms) ** p
-    chosen = (costs - potentials)[np.arange(2000), labels]
-    np.testing.assert_allclose(chosen, (costs - potentials).min(axis=1), atol=1e-13)
-    cells = ready.cells(labels, atoms, p)
-    extra = costs - costs[np.arange(2000), labels][:, None]
-    least = np.full((25, 25), np.inf)
-    np.minimum.at(least, labels, extra)
-    assert np.all(cells.gap <= least + 1e-12)
-    owner = np.repeat(np.arange(25), np.diff(cells.firsts))
-    held = [
-        np.count_nonzero(cells.owners[start : start + world.RUN] == atom)
-        for start, atom in zip(cells.starts, owner, strict=True)
-    ]
-    assert sum(held) == 2000 or d > 3  # runs of sorted items end within an atom
-    assert sorted(cells.rows) == list(range(2000))
 
 
 @every("fault", ["potential", "label", "share", "mass"])

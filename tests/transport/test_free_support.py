@@ -58,14 +58,6 @@ def test_on_the_line_it_averages_quantiles():
     np.testing.assert_allclose(atoms, exact, atol=0.2)
 
 
-def test_a_seed_reproduces_the_atoms():
-    measures = [clusters(seed, n_points=3000) for seed in range(3)]
-    alone, again = (free_support_barycenter(measures, 7, random_state=3) for _ in range(2))
-    np.testing.assert_array_equal(again.support, alone.support)
-    other = free_support_barycenter(measures, 7, random_state=4)
-    assert not np.array_equal(other.support, alone.support)
-
-
 @every(
     "change, message",
     [

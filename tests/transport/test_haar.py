@@ -8,7 +8,7 @@ from scipy.stats import norm
 from skdp_bary.base import CellTree
 from skdp_bary.geometry import Ball, Box
 from tests.cases import every
-from tests.world import home, prior_splits, prune, rebuild_masses, split_mean
+from tests.world import home, prune, rebuild_masses, split_mean
 
 splits = home("split_mean")
 DOMAINS = [Box([0.0], [1.0]), Box([0.0, -1.0], [2.0, 1.0]), Ball([0.0, 0.0, 0.0], 1.0)]
@@ -99,17 +99,6 @@ def test_posterior_mean_is_that_of_the_mixture(difference, sd):
     truth = posterior_mean_by_quadrature(difference, sd, mass, expected)
     found = split_mean(np.array([difference]), sd, np.array([mass]), np.array([expected]))
     assert found[0] == pytest.approx(truth, rel=1e-5, abs=1e-5)
-
-
-@every("domain", DOMAINS)
-def test_prior_splits_are_shares_of_the_parent(domain):
-    tree = CellTree(domain, 5)
-    values = tree.prior
-    for level, share in reversed(list(enumerate(prior_splits(tree, tree.prior)))):
-        first, second = tree.halves(values, level)
-        values = first + second
-        assert share * values == pytest.approx(first, abs=1e-15)
-        assert (share[values == 0] == 0.5).all()
 
 
 # Pruning

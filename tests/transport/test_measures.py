@@ -5,14 +5,7 @@ import pytest
 
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 from tests.cases import every
-from tests.world import (
-    block_matrix,
-    fit_particles,
-    monotone_rows,
-    sliced_gradient,
-    tight_frame,
-    univariate_cost,
-)
+from tests.world import block_matrix, monotone_rows, sliced_gradient, tight_frame, univariate_cost
 
 
 def test_measures_are_frozen_copies_and_uniform_by_default():
@@ -94,16 +87,3 @@ def test_the_gradient_is_that_of_the_cost_and_rows_become_monotone():
         assert (above - below) / 2e-6 == pytest.approx(gradient[i, j], abs=1e-7)
     rows = np.array([[1.0, 3.0, 2.0], [0.0, 1.0, 2.0]])
     np.testing.assert_allclose(monotone_rows(rows), [[1.0, 2.5, 2.5], [0.0, 1.0, 2.0]])
-
-
-@every("d, k", [(1, 1), (2, 100), (5, 100), (4, 3)])
-def test_particles_have_the_slices_of_clusters(d, k):
-    rng = np.random.default_rng(1)
-    middles = rng.uniform(-1, 1, size=(3, d))
-    X = middles[rng.integers(3, size=3000)] + 0.05 * rng.normal(size=(3000, d))
-    directions = tight_frame(d, k, rng) if k >= d else np.linalg.qr(rng.normal(size=(d, k)))[0]
-    quantiles = (block_matrix(len(X), 30) @ np.sort(X @ directions, axis=0)).T
-    start = fit_particles(directions, quantiles, 300, np.random.default_rng(2), max_iter=0)
-    points = fit_particles(directions, quantiles, 300, np.random.default_rng(2))
-    before, after = (sliced_gradient(p, directions, quantiles)[0] for p in (start, points))
-    assert after < 0.02 * before

@@ -277,23 +277,6 @@ def passes(monkeypatch):
     return steps
 
 
-def test_a_glance_finds_the_windows_of_a_finer_posterior(passes):
-    """A coarse pass and a fine one say what two fine ones say, of which one is thrown away."""
-    tree = world.Tree.complete(1, branching=2)
-    measured = [([np.array([1000.0]), np.array([380.0, 620.0])], [0.2, 0.2])]
-    shape = {"prior": ((1.0, 1e4),), "width": 5.0}
-    alone = world.infer_masses(tree, measured, step=1.0, **shape)
-    assert passes == [1.0, 1.0]
-    passes.clear()
-    first = world.glance(tree, measured, step=4.0, **shape)
-    found = world.infer_masses(tree, measured, step=1.0, start=first, **shape)
-    assert passes == [4.0, 1.0]
-    wide = world.infer_masses(tree, measured, step=1.0, **{**shape, "width": 40.0})
-    for posterior in alone, found:
-        off = np.abs(posterior.mean[1] - wide.mean[1])
-        assert (off < 0.5 * np.sqrt(variances(wide, 1))).all()
-
-
 def test_trees_without_splits_and_impossible_measurements():
     single = world.infer_masses(
         world.Tree((np.zeros(2, dtype=bool),), ()), [((np.array([5.0, -3.0]),), (1.0,))]

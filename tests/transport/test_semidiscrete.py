@@ -5,7 +5,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 from tests.cases import every
-from tests.world import Prepared, UnitFrame, certify, home, solve_problem
+from tests.world import certify, home
 
 certificate = home("certify")
 exact = home("_SMALL")
@@ -138,23 +138,6 @@ def test_agrees_with_pot_on_hostile_instances(solver, block):
         check_against_pot(seed)
 
 
-def solve_from(potentials, measure, atoms, p=2):
-    """Solve as a barycenter does, whose last step has left potentials."""
-    prepared = Prepared.of(measure, UnitFrame.of(measure.support))
-    problem, columns = prepared.problem(atoms, p)
-    start = potentials[columns] / prepared.frame.scale**p
-    return prepared.result(atoms, columns, p, solve_problem(problem, start))
-
-
-def test_warm_start_gives_the_same_answer_whatever_the_potentials():
-    rng = np.random.default_rng(5)
-    measure, atoms = DiscreteMeasure(rng.random((4000, 2))), DiscreteMeasure(rng.random((15, 2)))
-    cold = solve_semidiscrete(measure, atoms)
-    for start in (cold.potentials, np.zeros(15), rng.standard_normal(15), 1e6 * rng.random(15)):
-        warm = solve_from(start, measure, atoms)
-        assert abs(warm.cost - cold.cost) <= 1e-12 * cold.cost
-
-
 def test_projections_are_means_of_what_is_received_if_anything():
     points = DiscreteMeasure([[0.0], [1.0], [2.0], [3.0]])
     result = solve_semidiscrete(points, DiscreteMeasure([[0.0], [3.0], [9.0]], [1.0, 1.0, 0.0]))
@@ -167,28 +150,6 @@ def test_projections_are_means_of_what_is_received_if_anything():
     result = solve_semidiscrete(DiscreteMeasure(points), target)
     assert result.cost < 1e-15
     np.testing.assert_allclose(result.masses, [0.5, 0.5, 0.0, 0.0], atol=1e-15)
-
-
-@every("p", [1, 2])
-@every("warm", [False, True])
-def test_equal_atoms_share_what_they_attract(p, warm):
-    # Every point is tied between equal atoms; an exchange that treats them as different ones
-    # calls in all points, and once stopped there with masses that were wrong.
-    rng = np.random.default_rng(p)
-    points = np.round(rng.standard_normal((3000, 2)), 1) * [20.0, 10.0]
-    atoms = DiscreteMeasure(
-        np.repeat(points[rng.integers(0, 3000, 6)], 8, axis=0), rng.integers(0, 3, 48)
-    )
-    merged = DiscreteMeasure(atoms.support[::8], atoms.weights.reshape(6, 8).sum(axis=1))
-    expected = solve_semidiscrete(DiscreteMeasure(points), merged, p=p)
-    measure, start = DiscreteMeasure(points), 10.0 * rng.standard_normal(48)
-    result = (
-        solve_from(start, measure, atoms, p) if warm else solve_semidiscrete(measure, atoms, p=p)
-    )
-    np.testing.assert_allclose(result.cost, expected.cost, rtol=1e-12)
-    np.testing.assert_allclose(result.masses, atoms.normalized().weights, atol=1e-13)
-    assert result.gap <= 1e-9 * result.cost
-    assert result.plan.nnz <= 3000 + 48 - 1
 
 
 def unbalanced(problem, potentials):

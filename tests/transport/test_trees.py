@@ -151,17 +151,6 @@ def test_codes_follow_the_chosen_cells_and_leaves_have_no_children():
     assert all(mask.all() for mask in tree.chosen)
 
 
-def test_a_tree_cannot_be_changed():
-    source = np.ones(1, dtype=bool)
-    tree = world.Tree((source,), ())
-    source[0] = False
-    assert tree.chosen[0][0]
-    with pytest.raises(ValueError, match="read-only"):
-        tree.chosen[0][0] = False
-    with pytest.raises(AttributeError):
-        tree.top = 3
-
-
 def test_malformed_trees_are_refused():
     with pytest.raises(ValueError, match=r"needs the \[4\] children"):
         world.Tree((np.ones(1, dtype=bool), np.ones(3, dtype=bool)), (4,))

@@ -57,10 +57,6 @@ class Domain(ABC):
         """
 
     @abstractmethod
-    def sample(self, n: int, rng: Draws) -> np.ndarray:
-        """Draw `n` points uniformly; `rng` is a numpy Generator or RandomState."""
-
-    @abstractmethod
     def _key(self):
         """Return hashable values that are equal exactly for equal domains."""
 
@@ -248,11 +244,6 @@ class Box(Domain):
         clipped += 0.0  # minimum and maximum may return either zero; adding 0.0 leaves only +0.0
         return clipped
 
-    def sample(self, n: int, rng: Draws) -> np.ndarray:
-        """Draw `n` points uniformly from the box."""
-        uniform = rng.random((n, self.n_features))
-        return self.clip(self._low + (self._high - self._low) * uniform)
-
     @property
     def log_volume(self) -> float:
         """Natural logarithm of the volume."""
@@ -402,12 +393,6 @@ class Ball(Domain):
                 left = ~self._holds(block[todo])
                 todo, unit, factor = todo[left], unit[left], factor[left]
         return clipped
-
-    def sample(self, n: int, rng: Draws) -> np.ndarray:
-        """Draw `n` points uniformly from the ball."""
-        direction, _ = unit_rows(rng.standard_normal((n, self.n_features)))
-        length = self._radius * rng.random((n, 1)) ** (1 / self.n_features)
-        return self.clip(self._center + direction * (length / row_norms(direction)[:, None]))
 
     def cell_prior(self, shape: tuple) -> np.ndarray:
         """Return each cell's share of the volume of the ball, for a grid of `shape` cells.

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from ..exceptions import Draws, Rows, is_integer
+from ..exceptions import Rows, is_integer
 from .domains import Box, Domain
 from .rowwise import all_cells, as_rows, cell_boxes, cell_indices, check_shape, row_blocks
 
@@ -103,19 +103,6 @@ class Mask(Domain):
             cells = cell_indices(clipped[outside], self.low, self.high, self._resolution)
             clipped[outside] = points[nearest[tuple(cells.T)]]
         return clipped
-
-    def sample(self, n: int, rng: Draws) -> np.ndarray:
-        """Draw `n` points uniformly from the inside of the polygons."""
-        full, border = self._raster
-        candidates = np.argwhere(full | border)
-        points = np.empty((n, 2))
-        todo = np.arange(n)
-        while todo.size:
-            pick = (rng.random(todo.size) * len(candidates)).astype(np.int64)
-            lower, upper = cell_boxes(candidates[pick], self.low, self.high, self._resolution)
-            points[todo] = lower + (upper - lower) * rng.random(lower.shape)
-            todo = todo[~self.contains(points[todo])]
-        return points
 
     def cell_prior(self, shape: tuple) -> np.ndarray:
         """Return each cell's share of the area inside the polygons."""

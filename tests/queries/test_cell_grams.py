@@ -47,6 +47,6 @@ def test_frames_of_classes_share_one_unit():
     ball = Ball([0.0, 0.0], 1.0)
     frames = world.frames_of(ball, np.array([[0.0, 0.0], [0.9, 0.0], [0.0, -0.3]]), 16)
     assert len({frame.step for frame in frames}) == 1
-    rows = ball.sample(200, np.random.default_rng(0))
+    rows = ball.clip(np.random.default_rng(0).uniform(-1, 1, (200, 2)))
     for frame in frames:
         assert (frame.integer_rows(rows) ** 2).sum(axis=1).max() <= 2.0**33

@@ -27,6 +27,12 @@ def make_lattice(d, k, seed=0):
     return world.SliceLattice(Ball(np.zeros(d), RADIUS), directions)
 
 
+def points_in(ball, n, seed):
+    """Draw points of a ball, some of them on its surface."""
+    low, high = ball.low, ball.high
+    return ball.clip(np.random.default_rng(seed).uniform(low, high, (n, ball.n_features)))
+
+
 @pytest.fixture
 def lattice():
     return world.SliceLattice(
@@ -86,7 +92,7 @@ def test_any_mass_is_answered_exactly(n_quantiles):
 def test_block_means_are_exact(lattice, n, m):
     """Against fractions of the sorted levels: no array_split and no interpolated quantile."""
     query = world.ProjectedQuantiles(lattice, None, n_quantiles=m)
-    X = lattice.domain.sample(n, np.random.default_rng(n))
+    X = points_in(lattice.domain, n, n)
     X[n // 2] = X[0]
     every_level = np.empty((lattice.n_directions, n), dtype=np.int64)
     for some, directions, levels in lattice.levels(X):
@@ -98,11 +104,11 @@ def test_block_means_are_exact(lattice, n, m):
 
 def test_means_are_those_of_the_distribution_and_rounded_down_if_padded(lattice):
     query = world.ProjectedQuantiles(lattice, None, n_quantiles=4)
-    X = lattice.domain.sample(1000, np.random.default_rng(2))
+    X = points_in(lattice.domain, 1000, 2)
     places = np.sort((X - lattice.domain.center) @ lattice.directions, axis=0)
     expected = places.reshape(4, 250, 5).mean(axis=1).T
     np.testing.assert_allclose(query.public_means(X), expected, atol=lattice.step / 2)
-    X = lattice.domain.sample(9, np.random.default_rng(3))
+    X = points_in(lattice.domain, 9, 3)
     (padded,) = answer(world.ProjectedQuantiles(lattice, (7,), n_quantiles=2), X)
     _, sums = answer(world.ProjectedQuantiles(lattice, None, n_quantiles=2), X)
     assert padded.ravel().tolist() == [int(s) * 7 // 9 for s in sums.ravel()]

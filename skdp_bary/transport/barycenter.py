@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ..exceptions import RandomState, check_integer, check_real
-from .costs import attraction, chosen_cost, paired_cost, pairwise_cost
+from .costs import attraction, chosen_cost, drift, paired_cost, pairwise_cost
 from .measures import BarycenterResult, DiscreteMeasure, check_measures, check_points, check_shares
 from .semidiscrete import Prepared, UnitFrame, solve_problem
 from .semidual import SemidualProblem, approach, settle
@@ -557,5 +557,5 @@ def _mass_change(problem, state, step, shift):
         else:
             rises *= attraction(entries + state.potentials[:, None], problem.p)
         rises -= shift[:, None]
-        change = change + problem.kernel.drift(entries, rises, weights, temperatures)
+        change = change + drift(entries, rises, weights, temperatures)
     return change

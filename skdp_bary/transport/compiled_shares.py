@@ -1,9 +1,10 @@
-"""Compiled: smoothed totals, for p = 2 by boxes in few dimensions, else point by point."""
+"""Compiled: smoothed totals, for p = 2 by boxes in few dimensions, else block by block."""
 
 import math
 
 import numpy as np
 
+from . import costs
 from .compiled_boxes import (
     FAN,
     RUN,
@@ -15,7 +16,7 @@ from .compiled_boxes import (
     keep_near,
     struct,
 )
-from .costs import PLAIN, SOFT, PlainKernel, Totals
+from .costs import SOFT, Totals
 
 # Compiled: points shared among the atoms near them, for p = 2 in few dimensions.
 
@@ -233,42 +234,26 @@ def mass_change(problem, state, step, shift):
     return change
 
 
-# The loops of a kernel compiled by numba; imported only where they pay.
+# One pass over a block of points: a soft one costs what the few atoms near it cost.
 
 _NOTHING = 36.0  # temperatures; a share below exp(-36) changes no sum
 _DENSE = 8  # atoms that share a point on average; with more matrix products are faster
 _TRIED = 32  # points of a block that are looked at for that
 
 
-class CompiledKernel(PlainKernel):
-    """One pass over a block; a soft point costs what the few atoms near it cost."""
-
-    def cheapest(self, entries):
-        """Return row of the minimum, minimum and second of every column."""
-        winner = np.empty(entries.shape[1], dtype=np.intp)
-        lowest, second = np.empty((2, entries.shape[1]))
-        _cheapest(entries, winner, lowest, second)
-        return winner, lowest, second
-
-    def fold(self, total, block, atoms, entries, cloud, temperatures, p, potentials):
-        """Add a block of points to the totals."""
-        each = total.labels, total.cheapest, total.margins, total.hard
-        found = Found(*(values[block] for values in each))
-        sums = Sums(total.masses, total.sums, total.hessian, np.zeros(3))
-        heat = temperatures[block]
-        if not _fold(entries, atoms, cloud.points[block], cloud.weights[block], heat, found, sums):
-            PLAIN.fold(total, block, atoms, entries, cloud, temperatures, p, potentials)
-            return
-        total.counts[:] = total.masses
-        total.shared += sums.scalars[0]
-        total.blur += sums.scalars[1]
-        total.softness += sums.scalars[2]
-
-    def drift(self, entries, rises, weights, temperatures):
-        """Changes of the masses of soft points, to first order."""
-        change = np.zeros(len(entries))
-        _drift(entries, rises, weights, temperatures, change)
-        return change
+def fold_block(total, block, atoms, entries, cloud, temperatures, p, potentials):
+    """Add a block of points to the totals, see ``costs.fold``; of the Hessian the lower half."""
+    each = total.labels, total.cheapest, total.margins, total.hard
+    found = Found(*(values[block] for values in each))
+    sums = Sums(total.masses, total.sums, total.hessian, np.zeros(3))
+    heat = temperatures[block]
+    if not _fold(entries, atoms, cloud.points[block], cloud.weights[block], heat, found, sums):
+        costs.fold(total, block, atoms, entries, cloud, temperatures, p, potentials)
+        return
+    total.counts[:] = total.masses
+    total.shared += sums.scalars[0]
+    total.blur += sums.scalars[1]
+    total.softness += sums.scalars[2]
 
 
 @compiled("table", "index", "floats", "floats")
@@ -311,26 +296,3 @@ def _fold(entries, atoms, points, weights, temperatures, found, total):
             point = points, i, entries[:, i], lowest[i], weights[i], temperatures[i]
             fold_point(*point, _NOTHING, atoms, who, shares, total)
     return True
-
-
-@compiled("table", "table", "floats", "floats", "floats")
-def _drift(entries, rises, weights, temperatures, change):
-    n_atoms, n_points = entries.shape
-    near, shares = np.empty(n_atoms, np.intp), np.empty(n_atoms)
-    for i in range(n_points):
-        least = entries[0, i]
-        for j in range(1, n_atoms):
-            if entries[j, i] < least:
-                least = entries[j, i]
-        size, divisor, mean = 0, 0.0, 0.0
-        for j in range(n_atoms):
-            exponent = (entries[j, i] - least) / temperatures[i]
-            if exponent < _NOTHING:
-                near[size], shares[size] = j, math.exp(-exponent)
-                divisor += shares[size]
-                mean += shares[size] * rises[j, i]
-                size += 1
-        mean /= divisor
-        curvature = weights[i] / (temperatures[i] * divisor)
-        for a in range(size):
-            change[near[a]] -= curvature * shares[a] * (rises[near[a], i] - mean)

@@ -128,78 +128,69 @@ class Totals:
         np.copyto(self.hessian, self.hessian.T, where=above)
 
 
-class PlainKernel:
-    """NumPy on whole blocks."""
+def fold(total, block, atoms, entries, cloud, temperatures, p, potentials):
+    """Add a block of points to the totals; overwrites `entries`.
 
-    def cheapest(self, entries):
-        """Return row of the minimum, minimum and second of every column; overwrites `entries`."""
-        return two_cheapest(entries)
-
-    def fold(self, total, block, atoms, entries, cloud, temperatures, p, potentials):
-        """Add a block of points to the totals; overwrites `entries`.
-
-        Parameters
-        ----------
-        total : Totals
-        block : slice
-            Of the points.
-        atoms : ndarray of int
-            Those that matter in the block.
-        entries : ndarray of shape (n_atoms of the block, n_points of the block)
-            Costs less potentials.
-        cloud : OrderedPoints
-        temperatures : ndarray of shape (n_points,)
-        p : float
-        potentials : ndarray
-            Of all atoms.
-        """
-        winner, lowest, second = two_cheapest(entries)
-        total.labels[block], total.cheapest[block] = atoms[winner], lowest
-        margins = np.subtract(second, lowest, out=total.margins[block])
-        total.hard[block] = cloud.weights[block]
-        soft = np.flatnonzero(margins < SOFT * temperatures[block])
-        if not soft.size:
-            return
-        if soft.size < margins.size:
-            entries, lowest = entries[:, soft], lowest[soft]
-        rows = soft + block.start
-        total.hard[rows] = 0.0
-        points, weights, temperatures = cloud.points[rows], cloud.weights[rows], temperatures[rows]
-        pulls = None if p == 2 else attraction(entries + potentials[atoms, None], p)
-        shares, totals = soft_shares(entries, lowest, temperatures)
-        masses = shares @ weights
-        if pulls is None:
-            counts, sums = masses, shares @ (weights[:, None] * points)
-        else:
-            pulls *= shares * weights
-            counts, sums = pulls.sum(axis=1), pulls @ points
-        mixed = weights * (1.0 - np.einsum("ji,ji->i", shares, shares))
-        total.shared += mixed.sum()
-        total.blur += mixed @ temperatures
-        total.softness += (weights * temperatures) @ np.log(totals)
-        total.masses[atoms] += masses
-        total.counts[atoms] += counts
-        total.sums[atoms] += sums
-        total.hessian[atoms, atoms] += shares @ (weights / temperatures)
-        shares *= np.sqrt(weights / temperatures)
-        total.hessian[atoms[:, None], atoms] -= shares @ shares.T
-
-    def drift(self, entries, rises, weights, temperatures):
-        """Changes of the masses of soft points, to first order; overwrites its arguments.
-
-        Parameters
-        ----------
-        entries, rises : ndarrays of shape (n_atoms, n_points)
-            Costs less potentials, and by how much they rise.
-        weights, temperatures : ndarrays of shape (n_points,)
-        """
-        shares, _ = soft_shares(entries, entries.min(axis=0), temperatures)
-        rises -= np.einsum("ji,ji->i", shares, rises)
-        rises *= shares
-        return -rises @ (weights / temperatures)
+    Parameters
+    ----------
+    total : Totals
+    block : slice
+        Of the points.
+    atoms : ndarray of int
+        Those that matter in the block.
+    entries : ndarray of shape (n_atoms of the block, n_points of the block)
+        Costs less potentials.
+    cloud : OrderedPoints
+    temperatures : ndarray of shape (n_points,)
+    p : float
+    potentials : ndarray
+        Of all atoms.
+    """
+    winner, lowest, second = two_cheapest(entries)
+    total.labels[block], total.cheapest[block] = atoms[winner], lowest
+    margins = np.subtract(second, lowest, out=total.margins[block])
+    total.hard[block] = cloud.weights[block]
+    soft = np.flatnonzero(margins < SOFT * temperatures[block])
+    if not soft.size:
+        return
+    if soft.size < margins.size:
+        entries, lowest = entries[:, soft], lowest[soft]
+    rows = soft + block.start
+    total.hard[rows] = 0.0
+    points, weights, temperatures = cloud.points[rows], cloud.weights[rows], temperatures[rows]
+    pulls = None if p == 2 else attraction(entries + potentials[atoms, None], p)
+    shares, totals = soft_shares(entries, lowest, temperatures)
+    masses = shares @ weights
+    if pulls is None:
+        counts, sums = masses, shares @ (weights[:, None] * points)
+    else:
+        pulls *= shares * weights
+        counts, sums = pulls.sum(axis=1), pulls @ points
+    mixed = weights * (1.0 - np.einsum("ji,ji->i", shares, shares))
+    total.shared += mixed.sum()
+    total.blur += mixed @ temperatures
+    total.softness += (weights * temperatures) @ np.log(totals)
+    total.masses[atoms] += masses
+    total.counts[atoms] += counts
+    total.sums[atoms] += sums
+    total.hessian[atoms, atoms] += shares @ (weights / temperatures)
+    shares *= np.sqrt(weights / temperatures)
+    total.hessian[atoms[:, None], atoms] -= shares @ shares.T
 
 
-PLAIN = PlainKernel()
+def drift(entries, rises, weights, temperatures):
+    """Changes of the masses of soft points, to first order; overwrites its arguments.
+
+    Parameters
+    ----------
+    entries, rises : ndarrays of shape (n_atoms, n_points)
+        Costs less potentials, and by how much they rise.
+    weights, temperatures : ndarrays of shape (n_points,)
+    """
+    shares, _ = soft_shares(entries, entries.min(axis=0), temperatures)
+    rises -= np.einsum("ji,ji->i", shares, rises)
+    rises *= shares
+    return -rises @ (weights / temperatures)
 
 
 def attraction(costs, p):

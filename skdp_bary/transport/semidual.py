@@ -1,13 +1,13 @@
 """Points in an order that keeps neighbors together, and the semi-dual from them to few atoms."""
 
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from .costs import PLAIN, SOFT, PlainKernel, Totals, pairwise_cost, two_cheapest
+from .costs import SOFT, Totals, fold, pairwise_cost, two_cheapest
 
 # Weighted points in an order that keeps neighbors together, and coarser versions of them.
 
@@ -30,15 +30,12 @@ class OrderedPoints:
     ----------
     points : ndarray of shape (n_points, n_features)
     weights : ndarray of shape (n_points,)
-    kernel : PlainKernel
-        What loops over these points.
     n_origin : int
         Number of points that these are a sample of, or all.
     """
 
     points: np.ndarray
     weights: np.ndarray
-    kernel: PlainKernel = PLAIN
     n_origin: int = 0
 
     @cached_property
@@ -80,7 +77,7 @@ class OrderedPoints:
         found = np.searchsorted(cumulated[:-1], levels)  # so that the last point is the last
         first = np.flatnonzero(np.append(True, found[1:] != found[:-1]))
         counts = np.diff(np.append(first, len(found)))
-        return OrderedPoints(self.points[found[first]], counts / size, self.kernel, self.n_origin)
+        return OrderedPoints(self.points[found[first]], counts / size, self.n_origin)
 
 
 def order_points(points, weights, inward=np.asarray):
@@ -118,8 +115,7 @@ def order_points(points, weights, inward=np.asarray):
         position = np.cumsum(first) - 1
         distinct, masses = ranked[first], np.bincount(position, weights[order])
         inverse[order] = position
-    kernel = kernel_for(len(distinct))
-    return OrderedPoints(distinct, masses / masses.sum(), kernel, len(distinct)), inverse
+    return OrderedPoints(distinct, masses / masses.sum(), len(distinct)), inverse
 
 
 def index_type(size):
@@ -183,27 +179,9 @@ def _spread_bits(n_axes):
     return spread
 
 
-# Which loops run: those in NumPy or the compiled ones.
-
-_WORTH_IT = 10_000  # points from which compiled loops are loaded, which takes half a second once
-
-
-def kernel_for(n_points):
-    """Return the kernel for a problem with that many points."""
-    return _compiled() if n_points >= _WORTH_IT else PLAIN
-
-
-@cache
-def _compiled():
-    try:
-        from .compiled_shares import CompiledKernel
-    except ImportError:
-        return PLAIN
-    return CompiledKernel()
-
-
 # The semi-dual of optimal transport to few atoms, exact or with soft minima, block by block.
 
+_WORTH_IT = 10_000  # points from which compiled loops are loaded, which takes half a second once
 _TRUSTED = 8.0  # temperatures over which the quadratic model is good for a loose mode
 _LEAST_SCALE = 1e-30  # in the unit frame; keeps temperatures away from zero
 _SEMIDUAL_SAMPLE = 20  # points per atom from which the scales of the cells are read
@@ -223,19 +201,19 @@ class SemidualProblem:
     p: float
 
     @property
-    def kernel(self):
-        """The loops over the points; compiled ones are for p = 2."""
-        return self.cloud.kernel if self.p == 2 else PLAIN
-
-    @property
-    def boxed(self):
-        """Whether points are compared with the atoms near them only.
+    def compiled(self):
+        """Whether compiled loops, which are for p = 2, run over the points.
 
         That depends on the whole cloud, so that all its samples are treated alike.
         """
-        cloud, few = self.cloud, self.atoms.shape[1] <= _BOXED
-        large = cloud.n_origin * len(self.atoms) >= _LARGE
-        return few and large and self.kernel is not PLAIN
+        return self.p == 2 and self.cloud.n_origin >= _WORTH_IT
+
+    @property
+    def boxed(self):
+        """Whether points are compared with the atoms near them only, as all samples are alike."""
+        few = self.atoms.shape[1] <= _BOXED
+        large = self.cloud.n_origin * len(self.atoms) >= _LARGE
+        return few and large and self.compiled
 
     def coarse(self, points_per_atom):
         """Return the problem with a sample of the points."""
@@ -293,7 +271,7 @@ class SemidualProblem:
         """Yield (start, stop, a cheapest atom of every point) of every block."""
         reach = np.zeros(len(self.cloud.centers))
         for start, stop, atoms, entries in self.blocks(potentials, reach):
-            yield start, stop, atoms[self.kernel.cheapest(entries)[0]]
+            yield start, stop, atoms[two_cheapest(entries)[0]]
 
     def labels(self, potentials):
         """Return a cheapest atom of every point."""
@@ -346,8 +324,6 @@ class Smoothed:
         The same with every point counted by its temperature, too.
     labels, margins : ndarrays of shape (n_points,)
         Cheapest atom, and how much dearer the next one is where that is less than the soft range.
-    mass_to_move : float
-        Mass that has to move when every point goes to its label whole.
     soft_counts : ndarray of shape (n_atoms,)
     soft_sums : ndarray of shape (n_atoms, n_features)
         Sum of weights, and weighted sum, of the soft points each atom receives. For p other than
@@ -363,8 +339,6 @@ class Smoothed:
         self.soft_counts, self.soft_sums = total.counts, total.sums
         self.dual = float(weights @ total.cheapest + target @ potentials)
         self.value = self.dual - total.softness
-        whole = np.bincount(total.labels, weights, len(target))
-        self.mass_to_move = 0.5 * np.abs(whole - target).sum()
         hard = np.bincount(total.labels, total.hard, len(target))
         self.gradient = target - total.masses - hard
 
@@ -433,14 +407,16 @@ def _totals(problem, potentials, temperatures):
         from .compiled_shares import totals  # loads compiled code
 
         return totals(problem, potentials, temperatures)
-    cloud = problem.cloud
+    add = fold
+    if problem.compiled:
+        from .compiled_shares import fold_block as add  # loads compiled code
+    cloud, p = problem.cloud, problem.p
     total = Totals(len(cloud.points), len(problem.target), cloud.points.shape[1])
     farthest = np.maximum.reduceat(SOFT * temperatures, cloud.starts[:-1])
     for start, stop, atoms, entries in problem.blocks(potentials, farthest):
-        problem.kernel.fold(
-            total, slice(start, stop), atoms, entries, cloud, temperatures, problem.p, potentials
-        )
-    if problem.kernel is not PLAIN:  # compiled loops fill what is below the diagonal
+        block = slice(start, stop)
+        add(total, block, atoms, entries, cloud, temperatures, p, potentials)
+    if problem.compiled:
         total.mirror()
     return total
 

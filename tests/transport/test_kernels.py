@@ -1,6 +1,5 @@
 """The compiled loops do what the plain ones do."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,28 +9,22 @@ from skdp_bary.transport import DiscreteMeasure, solve_semidiscrete
 from tests import world
 from tests.world import home
 
-choice = home("kernel_for")
 semidual = home("SemidualProblem")
 
 
-@pytest.fixture
-def compiled():
-    pytest.importorskip("numba")
-    from tests.world import CompiledKernel
-
-    return CompiledKernel()
+LOOPS = {"compiled": 0, "plain": np.inf}  # points from which they are compiled
 
 
-@pytest.fixture(params=["compiled", "plain"])
+@pytest.fixture(params=LOOPS)
 def small_worth_it(request, monkeypatch):
-    """Run problems of any size on one of the kernels."""
-    monkeypatch.setattr(choice, "_WORTH_IT", 0 if request.param == "compiled" else np.inf)
+    """Run problems of any size with one kind of loops."""
+    monkeypatch.setattr(semidual, "_WORTH_IT", LOOPS[request.param])
 
 
-def _problem(kernel, n_features=2, n_points=3000, n_atoms=12):
+def _problem(n_features=2, n_points=3000, n_atoms=12):
     rng = np.random.default_rng(3)
     points, weights = rng.random((n_points, n_features)), rng.random(n_points) + 0.5
-    cloud = world.OrderedPoints(points, weights / weights.sum(), kernel)
+    cloud = world.OrderedPoints(points, weights / weights.sum(), n_points)
     return world.SemidualProblem(
         cloud, rng.random((n_atoms, n_features)), np.full(n_atoms, 1 / n_atoms), 2
     )
@@ -39,13 +32,13 @@ def _problem(kernel, n_features=2, n_points=3000, n_atoms=12):
 
 @pytest.mark.parametrize("temperature", [1e-4, 0.01, 0.3], ids=["cold", "warm", "hot"])
 @pytest.mark.parametrize("n_features", [1, 2, 7])
-def test_both_kernels_smooth_alike(compiled, n_features, temperature):
-    temperatures = np.full(3000, temperature)
+def test_both_loops_smooth_alike(monkeypatch, n_features, temperature):
+    temperatures, found = np.full(3000, temperature), []
     potentials = 0.05 * np.random.default_rng(4).standard_normal(12)
-    ours, theirs = (
-        world.Smoothed(_problem(kernel, n_features), potentials, temperatures)
-        for kernel in (compiled, world.PLAIN)
-    )
+    for least in LOOPS.values():
+        monkeypatch.setattr(semidual, "_WORTH_IT", least)
+        found.append(world.Smoothed(_problem(n_features), potentials, temperatures))
+    ours, theirs = found
     np.testing.assert_array_equal(ours.labels, theirs.labels)
     np.testing.assert_array_equal(ours.soft, theirs.soft)
     for name in ("gradient", "hessian", "soft_counts", "soft_sums"):
@@ -53,18 +46,19 @@ def test_both_kernels_smooth_alike(compiled, n_features, temperature):
         np.testing.assert_allclose(
             getattr(ours, name), expected, rtol=1e-9, atol=1e-9 * abs(expected).max()
         )
-    for name in ("value", "dual", "shared", "blur", "mass_to_move"):
+    for name in ("value", "dual", "shared", "blur"):
         assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-10)
 
 
 @pytest.fixture
-def boxed_and_plain(compiled, monkeypatch, n_features, n_atoms=150):
+def boxed_and_plain(monkeypatch, n_features, n_atoms=150):
     """Return one problem twice: in boxes, and in blocks by the plain loops."""
     monkeypatch.setattr(semidual, "_LARGE", 1)
-    plain = _problem(world.PLAIN, n_features, n_atoms=n_atoms)
-    ordered, _ = world.order_points(plain.cloud.points, plain.cloud.weights)
-    plain = replace(plain, cloud=replace(ordered, kernel=world.PLAIN))
-    boxed = replace(plain, cloud=replace(ordered, kernel=compiled))
+    monkeypatch.setattr(semidual, "_WORTH_IT", 1000)
+    problem = _problem(n_features, n_atoms=n_atoms)
+    ordered, _ = world.order_points(problem.cloud.points, problem.cloud.weights)
+    boxed = replace(problem, cloud=ordered)
+    plain = replace(problem, cloud=replace(ordered, n_origin=0))
     assert boxed.boxed and not plain.boxed
     return boxed, plain
 
@@ -108,20 +102,16 @@ def test_sparse_newton_steps_are_the_dense_ones(boxed_and_plain, monkeypatch):
     np.testing.assert_allclose(step, dense.newton_step(30.0), atol=1e-9 * abs(step).max())
 
 
-def test_both_kernels_predict_the_same_drift(compiled):
+def test_what_one_atom_loses_by_drift_others_gain():
     rng = np.random.default_rng(5)
     entries, rises = rng.random((9, 500)), rng.standard_normal((9, 500))
     weights, temperatures = rng.random(500), 10.0 ** rng.uniform(-4, 0, 500)
-    ours, theirs = (
-        kernel.drift(entries.copy(), rises.copy(), weights, temperatures)
-        for kernel in (compiled, world.PLAIN)
-    )
-    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
-    assert abs(ours.sum()) < 1e-9 * abs(ours).max()  # what one atom loses others gain
+    found = home("soft_shares").drift(entries, rises, weights, temperatures)
+    assert abs(found.sum()) < 1e-9 * abs(found).max()
 
 
 @pytest.mark.parametrize("n_features", [2, 6])
-def test_every_kernel_gives_the_certified_optimum(small_worth_it, n_features):
+def test_both_loops_give_the_certified_optimum(small_worth_it, n_features):
     rng = np.random.default_rng(7)
     points = DiscreteMeasure(rng.standard_normal((6000, n_features)))
     atoms = DiscreteMeasure(rng.standard_normal((20, n_features)), rng.random(20) + 0.2)
@@ -131,23 +121,7 @@ def test_every_kernel_gives_the_certified_optimum(small_worth_it, n_features):
     assert result.cost == pytest.approx(costs[n_features], rel=1e-10)
 
 
-def test_few_points_do_not_load_numba(monkeypatch):
-    def fail():
-        raise AssertionError("loaded")
-
-    monkeypatch.setattr(choice, "_compiled", fail)
-    assert choice.kernel_for(100) is world.PLAIN
-    with pytest.raises(AssertionError, match="loaded"):
-        choice.kernel_for(10**6)
-
-
-def test_without_numba_the_plain_kernel_serves(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)
-    for name in ("boxes", "shares"):
-        module = f"skdp_bary.transport.compiled_{name}"
-        monkeypatch.delitem(sys.modules, module, raising=False)
-    choice._compiled.cache_clear()
-    try:
-        assert choice.kernel_for(10**6) is world.PLAIN
-    finally:
-        choice._compiled.cache_clear()
+def test_few_points_do_not_load_compiled_loops():
+    problem = _problem()
+    assert not problem.compiled
+    assert replace(problem, cloud=replace(problem.cloud, n_origin=10**6)).compiled

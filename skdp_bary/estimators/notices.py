@@ -334,7 +334,7 @@ CHECK_UNITS = (
     "Rows outside bounds are clipped to them: check the units and the order of the columns. If "
     "they are right, pass narrower bounds."
 )
-SURE = 3.0  # standard deviations of the noise: one false alarm in 700 releases at most
+SURE = 3.0  # standard deviations of the noise: one false alarm in 700 where it is Gaussian
 _FILLS = "By the release, rows fill less than 1/16 of bounds."
 NARROW = 1.0 / 32.0  # of the radius of the domain: the root mean square distance from the mean
 

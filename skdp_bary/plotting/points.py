@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..rows.persons import encode_labels
 from ..transport.measures import DiscreteMeasure
@@ -330,22 +330,16 @@ class ClusterDisplay(Display):
         if self.image_shape is not None:
             self._draw_images(ax)
             return
-        centers = check_array(self.centers)
-        if centers.shape[1] != 2:
-            raise ValueError(
-                f"centers must have 2 features to be points of the plane, got {centers.shape[1]}. "
-                "Pass image_shape, for example image_shape=(8, 8)."
-            )
         (axes,) = self._open(ax, 0.8, 1)
         if self.coarse is not None:
             axes.scatter(*self.coarse.T, s=2.0, color="0.8", label="released points", zorder=1)
         sizes = _LARGEST_MARKER * np.sqrt(self.weights / max(self.weights.max(), 1e-300))
-        axes.scatter(*centers.T, s=sizes, alpha=0.7, label="centers", zorder=2)
-        width, height = 4.0 * np.broadcast_to(self.stderr.T, (2, len(centers)))
+        axes.scatter(*self.centers.T, s=sizes, alpha=0.7, label="centers", zorder=2)
+        width, height = 4.0 * np.broadcast_to(self.stderr.T, (2, len(self.centers)))
         style = {"facecolors": "none", "edgecolors": "black", "zorder": 3, "units": "xy"}
-        offsets = {"offsets": centers, "offset_transform": axes.transData}
+        offsets = {"offsets": self.centers, "offset_transform": axes.transData}
         ellipses = self._matplotlib("collections").EllipseCollection
-        axes.add_collection(ellipses(width, height, np.zeros(len(centers)), **offsets, **style))
+        axes.add_collection(ellipses(width, height, np.zeros(len(width)), **offsets, **style))
         names = self.feature_names or ["feature 0", "feature 1"]
         axes.set(xlabel=names[0], ylabel=names[1], title=self.title)
         axes.legend()

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from ..desk.query import Query, Release
+from ..desk.query import Release
 from ..privacy.mechanisms import ADD_REMOVE, Sensitivity
 from ..privacy.noise import MAX_SCALE
 from ..rows.persons import Chunk
@@ -153,6 +153,11 @@ class ClusterQuery(Sums):
         score += squares
         return label, score
 
+    def labeled_blocks(self, chunk: Chunk) -> Iterator[tuple]:
+        """Yield integer rows, their nearest centers and squared distances, and masses or None."""
+        for rows, squares, masses in self.frame.measured_blocks(chunk, self.digits.block):
+            yield rows, *self.nearest(rows, squares), masses
+
     def weights(self) -> tuple[float, ...] | None:
         """Return noise scales that divide precision among the blocks as asked."""
         l1, l2_squared = self._joins  # what one row adds at most to every block
@@ -235,7 +240,7 @@ class ClippedMeans(ClusterQuery):
         largest = self.largest_factors
         share = 2.0**_SHARE_BITS / largest
         whole = np.floor(largest * share)
-        for rows, label, square, masses in labeled_blocks(self, chunk):
+        for rows, label, square, masses in self.labeled_blocks(chunk):
             factor, outside = self._factors(label, square)
             # rows within their radius count in full, others by the share of the factor that is left
             part = whole[label]
@@ -282,7 +287,7 @@ class ClusterMoments(ClusterQuery):
     def count(self, state, chunk):
         """Add the rows of a chunk."""
         radii = self.integer_radii**2
-        for rows, label, square, masses in labeled_blocks(self, chunk):
+        for rows, label, square, masses in self.labeled_blocks(chunk):
             factor, _ = self._factors(label, square)
             part = _relative(square, radii[label])
             mass = np.ones(len(label)) if masses is None else masses.astype(float)
@@ -328,7 +333,7 @@ class TotalSpread(ClusterQuery):
     def count(self, state, chunk):
         """Add the rows of a chunk."""
         square_radius = float(self.integer_radii.max()) ** 2
-        for _, _, square, masses in labeled_blocks(self, chunk, keep=True):
+        for _, _, square, masses in self.labeled_blocks(chunk):
             part = _relative(square, square_radius)
             state[0][:] += int((part if masses is None else part * masses).sum())
 
@@ -385,51 +390,3 @@ def _relative(squares, limits):
     """Return squares relative to limits, at most 1, as integers of 20 digits rounded down."""
     scale = 2.0**_SPREAD_BITS
     return np.minimum(np.floor(squares * (scale / limits)), scale)
-
-
-# Nearest centers of all rows, found once where the next question compares with the same ones.
-
-_BLOCK = tuple[np.ndarray, np.ndarray, np.ndarray, "np.ndarray | None"]
-
-
-@dataclass(frozen=True, eq=False)
-class _Labels:
-    """Which center of a frame is nearest to each row, and at which squared distance."""
-
-    frame: Frame
-    centers: np.ndarray
-    label: np.ndarray
-    square: np.ndarray
-
-
-def labeled_blocks(query: Query, chunk: Chunk, keep: bool = False) -> Iterator[_BLOCK]:
-    """Yield integer rows, their nearest centers, squared distances from them, and masses or None.
-
-    Parameters
-    ----------
-    query : Query
-        With centers in a frame, and ``nearest``.
-    chunk : Chunk
-    keep : bool, default=False
-        Whether what is found stays until the next question: up to 12 bytes per row, where integer
-        rows of many features stay too.
-    """
-    known = chunk.memo.pop(_Labels, None)
-    if known is not None and known.frame is query.frame:
-        known = known if np.array_equal(known.centers, query.integer_centers) else None
-    else:
-        known = None
-    keep = keep and query.frame.kept and query.frame.is_wide
-    found, end = [], 0
-    for rows, squares, masses in query.frame.measured_blocks(chunk, query.digits.block):
-        start, end = end, end + len(rows)
-        if known is None:
-            label, square = query.nearest(rows, squares)
-        else:
-            label, square = known.label[start:end].astype(np.int64), known.square[start:end]
-        if keep:
-            found.append((label.astype(np.int32), square))
-        yield rows, label, square, masses
-    if found:
-        kept = (np.concatenate(each) for each in zip(*found, strict=True))
-        chunk.memo[_Labels] = _Labels(query.frame, query.integer_centers, *kept)

@@ -40,7 +40,6 @@ class BarycenterSetting:
 
     n_features: int
     n_atoms: int
-    method: str
     p: int
     classes: object
     class_weights: np.ndarray | None
@@ -57,12 +56,8 @@ class BarycenterSetting:
         n_init = self.n_init or (TUNED.single_starts if len(measures) == 1 else TUNED.starts)
         n_init = n_init if most_starts is None else min(n_init, most_starts)
         how = {"measure_weights": self.class_weights, "p": self.p, "init": init, "n_init": n_init}
-        rng = self.generator()
+        rng = public_generator(self.random_state)
         return free_support_barycenter(measures, self.n_atoms, **how, random_state=rng)
-
-    def generator(self):
-        """Return public randomness; with a seed it is the same every time."""
-        return public_generator(self.random_state)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..exceptions import check_integer
+from ..privacy.noise import public_generator
 from ..queries.maps import Mapped, about_clipped_rows
 from ..queries.power_cells import CellSpreads
 from ..queries.sizes import DistanceHistogram, Moments, symmetric
@@ -75,7 +76,7 @@ class SubspaceMethod(BarycenterMethod):
         masses, gaussians = yield from gaussian_models(setting, facts, space)
         size = max(TUNED.model_points, TUNED.drawn_per_atom * setting.n_atoms)
         # standard normal rows times a root of a covariance have that covariance
-        rng = setting.generator()
+        rng = public_generator(setting.random_state)
         models = [
             DiscreteMeasure(mean + rng.standard_normal((size, len(mean))) @ root)
             for mean, root in zip(*gaussians, strict=True)

@@ -31,7 +31,6 @@ from .noisy_trees import (
 from .notices import NARROW, as_dataframe, check_samples, parts_in_words, warn_of_border
 
 _GRID_DEPTH = 24  # the deepest grid of which domains other than boxes know the shares
-AUTO, HAAR, PYRAMID = "auto", "haar", "pyramid"
 
 
 class PrivateMeasure(BasePrivateEstimator):
@@ -142,7 +141,7 @@ class PrivateMeasure(BasePrivateEstimator):
     _display = "MeasureDisplay"
     _parameter_rules = PRIVACY_RULES | {
         "depth": Integer(0, MAX_DEPTH) | Option(("auto",)),
-        "method": Option((AUTO, HAAR, PYRAMID)),
+        "method": Option(("auto", "haar", "pyramid")),
     }
 
     def __init__(
@@ -250,23 +249,24 @@ class PrivateMeasure(BasePrivateEstimator):
         check_is_fitted(self)
         return DiscreteMeasure(self.support_, self.weights_)
 
-    def _chosen_method(self, n_features):
-        """Return the method to take, by public facts alone."""
-        if self.method != AUTO:
-            return self.method
+    def _is_pyramid(self, n_features):
+        """Whether a pyramid is measured, by public facts alone."""
+        if self.method != "auto":
+            return self.method == "pyramid"
         is_free = isinstance(self.depth, str) and self.delta == 0
-        return PYRAMID if is_free and suits_pyramid(self.bounds, n_features) else HAAR
+        return is_free and suits_pyramid(self.bounds, n_features)
 
     def _shares(self, n_features):
         if not is_box(self.bounds) and not isinstance(self.depth, str):
             rule = Integer(0, _GRID_DEPTH, note="Grids on balls and masks are that fine.")
             rule.check(self.depth, "depth")
-        is_pyramid = self._chosen_method(n_features) == PYRAMID
-        return pyramid_shares(pyramid_tuning(n_features)) if is_pyramid else {"tree": 1.0}
+        if self._is_pyramid(n_features):
+            return pyramid_shares(pyramid_tuning(n_features))
+        return {"tree": 1.0}
 
     def _questions(self, facts):
         depth = None if isinstance(self.depth, str) else int(self.depth)
-        if self._chosen_method(facts.n_features) == PYRAMID:
+        if self._is_pyramid(facts.n_features):
             pyramid = Pyramid(facts, depth, pyramid_tuning(facts.n_features))
             ((cells, total),) = yield from pyramid.questions()
             return pyramid.tree, cells, total

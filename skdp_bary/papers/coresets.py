@@ -36,6 +36,7 @@ from ..exceptions import Neighbors, RandomState, check_integer, check_real
 from ..geometry import Ball
 from ..geometry.bounds import Bounds
 from ..parameters import MOST_STEPS, Points
+from ..privacy.noise import public_generator
 from ..privacy.spending import SharedBudget
 from ..queries.maps import about_clipped_rows
 from ..queries.power_cells import CellSpreads
@@ -201,7 +202,7 @@ def corrected(setting, facts, query, released, last):
     spreads, mean_spread = _spreads(squares, light, heavy, lengths, sd)
     means = query.origins + moves
     # one measure a class: for each cell points of a Gaussian, in pairs around its mean
-    rng = setting.generator()
+    rng = public_generator(setting.random_state)
     n_classes, n_atoms, n_features = means.shape
     pairs = int(np.clip(TUNED.model_points // n_atoms, *_POINTS_PER_ATOM)) // 2
     measures = []
@@ -268,7 +269,8 @@ class ProjectedMethod(PerturbationMethod):
         """Ask for trees of images, and return their barycenter with its shortest preimages."""
         n_features, center = setting.n_features, np.asarray(facts.domain.center)
         k = target_dimension(setting)
-        components = (setting.generator().standard_normal((n_features, k)) / math.sqrt(k)).T
+        rng = public_generator(setting.random_state)
+        components = (rng.standard_normal((n_features, k)) / math.sqrt(k)).T
         ball = Ball(components @ center, facts.domain.radius)
         measures, released = yield from ask_trees(_TREES, facts, ball, setting.n_atoms, components)
         result = setting.search(measures)

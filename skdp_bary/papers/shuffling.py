@@ -53,7 +53,7 @@ from ..parameters import Cells, Having, Integers, PlainParameters, PublicDomain,
 from ..privacy.noise import noise_generator, public_generator
 from ..privacy.plans import split_epsilon
 from ..queries.cells import Partition, QuadGrid
-from ..rows.persons import encode_persons, encode_weights, person_masses
+from ..rows.persons import encode_persons, encode_weights, person_spans
 from ..values import as_floats, check_floats
 from .subsampling import random_order
 
@@ -412,7 +412,7 @@ class ShuffleClient:
         if sample_weight is not None:
             weights *= encode_weights(sample_weight, len(X))
         person = np.zeros(len(X), dtype=np.int64)
-        masses = person_masses(X, None, person, weights, plan.units)
+        _, masses = person_spans(X, None, person, weights, plan.units)
         codes = plan.grid.codes(X)
         counts = []
         for partition in plan.partitions:

@@ -268,11 +268,6 @@ def shared_masses(X, codes, persons, weights, bounds):
     return person_spans(X, codes, persons, weights)
 
 
-def person_masses(X, codes, persons, weights, units=PERSON_UNITS):
-    """Return the mass of each row: how long its share of the units of its person is."""
-    return person_spans(X, codes, persons, weights, units)[1]
-
-
 def person_spans(X, codes, persons, weights, units=PERSON_UNITS):
     """Share `units` among the rows of every person in proportion to their integer weights.
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..exceptions import RandomState, check_integer, check_real
 from .costs import attraction, chosen_cost, drift, paired_cost, pairwise_cost
-from .measures import BarycenterResult, DiscreteMeasure, check_measures, check_points, check_shares
+from .measures import BarycenterResult, DiscreteMeasure, check_measures, check_shares
 from .semidiscrete import Prepared, UnitFrame, solve_problem
 from .semidual import SemidualProblem, approach, settle
 
@@ -176,7 +176,10 @@ class BarycenterArguments:
         shares = check_shares(measure_weights, len(measures))
         frame = UnitFrame.of(np.concatenate([measure.support for measure in measures]))
         if init is not None:
-            init = frame.inward(check_points(init, (n_atoms, measures[0].n_features), "init"))
+            init, shape = np.array(init, dtype=np.float64), (n_atoms, measures[0].n_features)
+            if init.shape != shape or not np.isfinite(init).all():
+                raise ValueError(f"init must be finite of shape {shape}, got shape {init.shape}.")
+            init = frame.inward(init)
         return cls(measures, shares, target, p, frame, init)
 
     def starts(self, prepared, n_init, random_state):

@@ -127,14 +127,6 @@ def check_shares(weights, size):
     return shares / shares.sum()
 
 
-def check_points(points, shape, name):
-    """Return a finite array of the given shape, or raise naming the parameter."""
-    points = np.array(points, dtype=np.float64)
-    if points.shape != shape or not np.isfinite(points).all():
-        raise ValueError(f"{name} must be finite of shape {shape}, got shape {points.shape}.")
-    return points
-
-
 # What the solvers return.
 
 

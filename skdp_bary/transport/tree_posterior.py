@@ -209,8 +209,6 @@ class TreePosterior:
         The windows of the cells in units of `step`, one entry per level.
     probabilities : tuple of ndarray
         Probabilities on these windows, cell after cell.
-    log_evidence : float
-        Log marginal density of the measurements, for a flat prior on each mass of the first level.
     parts : tuple of ndarray of shape (n_parts, n_chosen)
         For each step from level to level, the probability that a chosen cell was split by each
         part of the prior.
@@ -220,7 +218,6 @@ class TreePosterior:
     step: float
     grids: tuple
     probabilities: tuple
-    log_evidence: float
     parts: tuple = ()
 
     @cached_property
@@ -335,9 +332,7 @@ def _propagate(tree, own, grids, centers, step, priors):
     for k, grid in enumerate(grids):
         p, log_sums = grid.normalize(above + below[k])
         probabilities.append(p)
-        if k == 0:
-            log_evidence = float((log_sums + np.log(step)).sum())
         if k < tree.depth:
             above = splits[k].correlate(above + own[k], log_sums)
     parts = tuple(split.parts for split in splits)
-    return TreePosterior(tree, step, tuple(grids), tuple(probabilities), log_evidence, parts)
+    return TreePosterior(tree, step, tuple(grids), tuple(probabilities), parts)

@@ -22,7 +22,7 @@ from tests.world import PERSON_UNITS, WEIGHT_UNITS, as_floats, home, open_source
 check_floats, persons = home("check_floats").check_floats, home("encode_persons")
 column, encode_labels = persons.column, persons.encode_labels
 encode_persons, encode_weights = persons.encode_persons, persons.encode_weights
-person_keys, person_masses = home("person_keys").person_keys, persons.person_masses
+person_keys, person_spans = home("person_keys").person_keys, persons.person_spans
 
 # Values
 
@@ -151,7 +151,7 @@ def test_weights_are_rounded_down_and_capped_and_many_rows_share_one_mass():
     assert weights.tolist() == [0, full, full, full // 2, third, 0, full - 1]
     assert weights.dtype == np.int64
     n = 3 * PERSON_UNITS
-    masses = person_masses(np.zeros((n, 1)), None, np.zeros(n, dtype=int), None)
+    _, masses = person_spans(np.zeros((n, 1)), None, np.zeros(n, dtype=int), None)
     assert masses.sum() == PERSON_UNITS
     assert set(np.unique(masses)) == {0, 1}
 
@@ -195,7 +195,7 @@ def reference(table):
 def masses_of(table):
     person, label, *values, weight = np.array(table, dtype=float).T
     X, integers = np.stack(values, axis=1), (v.astype(np.int64) for v in (label, person, weight))
-    return person_masses(X, *integers)
+    return person_spans(X, *integers)[1]
 
 
 @settings(max_examples=200, deadline=None)
@@ -231,7 +231,7 @@ def test_values_do_not_change_how_a_person_divides_among_labels():
     rng = np.random.default_rng(0)
     labels = np.array([0, 1, 1, 0, 1, 0, 0])
     persons = np.zeros(7, dtype=int)
-    masses = (person_masses(rng.random((7, 2)), labels, persons, None) for _ in range(20))
+    masses = (person_spans(rng.random((7, 2)), labels, persons, None)[1] for _ in range(20))
     assert len({tuple(np.bincount(labels, own)) for own in masses}) == 1
 
 

@@ -40,7 +40,7 @@ def uneven_tree():
 
 
 def enumerate_posterior(rounds, step, n_units):
-    """All masses of `uneven_tree` up to a bound: their units by level, probabilities, evidence."""
+    """All masses of `uneven_tree` up to a bound: their units by level, and probabilities."""
     leaves = np.array(list(itertools.product(range(n_units), repeat=3)))
     leaves = np.repeat(leaves, 2 * n_units, axis=0)
     other = np.tile(np.arange(2 * n_units), n_units**3)
@@ -53,8 +53,7 @@ def enumerate_posterior(rounds, step, n_units):
                 values[k] - step * units[k]
             )
             log += np.where(np.asarray(rates[k]) > 0, density, 0.0).sum(axis=1)
-    evidence = np.logaddexp.reduce(log)
-    return units, np.exp(log - evidence), evidence
+    return units, np.exp(log - np.logaddexp.reduce(log))
 
 
 def marginal(posterior, level, cell):
@@ -101,18 +100,17 @@ class TestAgainstEnumeration:
     """Every posterior number on a lattice that can be written out."""
 
     @every("width, off", [(20.0, 1e-6), (9.0, 1e-3)])  # windows by default lose hardly anything
-    def test_moments_and_evidence(self, enumerated, width, off):
-        rounds, (units, probabilities, evidence) = enumerated
+    def test_moments(self, enumerated, width, off):
+        rounds, (units, probabilities) = enumerated
         posterior = world.infer_masses(uneven_tree(), rounds, step=0.25, width=width)
         for k in range(3):
             mean = 0.25 * probabilities @ units[k]
             variance = 0.25**2 * probabilities @ units[k] ** 2 - mean**2
             np.testing.assert_allclose(posterior.mean[k], mean, rtol=off, atol=off)
             np.testing.assert_allclose(variances(posterior, k), variance, rtol=10 * off)
-        assert posterior.log_evidence == pytest.approx(evidence, abs=off)
 
     def test_marginals_and_quantiles(self, enumerated):
-        rounds, (units, probabilities, _) = enumerated
+        rounds, (units, probabilities) = enumerated
         posterior = world.infer_masses(uneven_tree(), rounds, step=0.25, width=20)
         for level, cell in ((0, 0), (1, 0), (1, 1), (2, 2)):
             masses, found = marginal(posterior, level, cell)
@@ -236,7 +234,6 @@ def test_sums_and_transforms_agree(seed, shift, monkeypatch):
     for other in found[1:]:
         for mean, same in zip(found[0].mean, other.mean, strict=True):
             np.testing.assert_allclose(mean, same, rtol=1e-6, atol=1e-3)
-        assert found[0].log_evidence == pytest.approx(other.log_evidence, rel=1e-6, abs=1e-4)
 
 
 def test_cells_of_which_nothing_is_known_may_hold_anything():

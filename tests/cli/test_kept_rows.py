@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skdp_bary import BudgetAccountant, PrivateMeasure, PrivateTable
+from skdp_bary import PrivateMeasure, PrivateTable
 from skdp_bary.cli import main
 from skdp_bary.cli.tables import Table
 
@@ -91,19 +91,6 @@ def test_a_row_that_goes_takes_no_other_with_it(table):
         assert kept(holes.drop(row)) == [other for other in before if other != x]
 
 
-def test_rows_with_missing_values_are_left_out(monkeypatch, table):
-    holes = FRAME.assign(
-        x=FRAME["x"].where(FRAME["age"] != 17), ward=FRAME["ward"].where(FRAME["age"] != 70)
-    )
-    write(holes, table)
-    asked = [table, "--columns", "x", "--bounds", "0", "1"]
-    assert fitted_rows(monkeypatch, *asked) is None
-    found = fitted_rows(monkeypatch, *asked, "--drop-missing")
-    assert found[:, 0].tolist() == FRAME["x"][FRAME["age"] != 17].tolist()
-    found = fitted_rows(monkeypatch, *asked, "--drop-missing", "--groups", "ward")
-    assert len(found) == 20
-
-
 def test_tables_keep_rows_and_columns(monkeypatch, table):
     with open("schema.yaml", "w") as file:
         file.write("columns:\n  x: {kind: number, low: 0, high: 1}\n")
@@ -116,24 +103,6 @@ def test_tables_keep_rows_and_columns(monkeypatch, table):
     assert found[:, 0].astype(float).tolist() == FRAME["x"][FRAME["age"] >= 19].tolist()
     for wrong in (["--keep-columns", "height"], ["--keep-columns", "x", "--label", "ward"]):
         assert main(["table", table, "--schema", "schema.yaml", *wrong, "--out", "o.csv"]) == 2
-
-
-@pytest.mark.parametrize(
-    ("rule", "words"),
-    [
-        ("month = 3", "must be COLUMN, one of"),
-        ("== 3", "must be COLUMN, one of"),
-        ("age >= old", "must compare with a number"),
-        ("month == 3", "has no column 'month'"),
-        ("ward == 'c'", "Write --where 'ward == c'."),
-    ],
-)
-def test_rules_are_refused_before_a_charge(table, capsys, rule, words):
-    BudgetAccountant.create("budget.db", 1.0)
-    asked = [table, "--columns", "x", "--bounds", "0", "1", "--ledger", "budget.db"]
-    assert main(["measure", *asked, "--where", rule, "--out", "out.csv"]) == 2
-    assert words in capsys.readouterr().err
-    assert BudgetAccountant.open("budget.db").entries == ()
 
 
 def test_a_public_number_of_rows_and_rules_are_refused_together(table, capsys):

@@ -88,22 +88,3 @@ def test_what_cannot_be_released_costs_nothing(folder, capsys, options, text):
     assert main(["table", "bank.csv", *TABLE, *options, "--ledger", "budget.db"]) == 2
     assert text in capsys.readouterr().err
     assert BudgetAccountant.open("budget.db").entries == () and not (folder / "m.csv").exists()
-
-
-@pytest.mark.parametrize("missing", [True, False])
-def test_words_for_missing_values_are_those_of_drop_missing(folder, missing, capsys):
-    """NA was another value of a list, and no number."""
-    more = ", missing: true" if missing else ""
-    (folder / "s.yaml").write_text(
-        f"columns:\n  pain: {{kind: category, values: [None, severe]{more}}}\n"
-        f"  age: {{kind: integer, low: 0, high: 9{more}}}\n"
-    )
-    (folder / "p.csv").write_text("pain,age\n" + "None,3\n NA ,n/a\nsevere,null\n" * 300)
-    asked = ["table", "p.csv", "--schema", "s.yaml", "--epsilon", "30", "--out", "o.csv"]
-    assert main(asked) == (0 if missing else 2)
-    if not missing:
-        assert "Declare missing: true" in capsys.readouterr().err
-        assert main([*asked, "--drop-missing"]) == 0
-    made = pandas.read_csv("o.csv", keep_default_na=False).astype(str)
-    shares = [(made["pain"] == value).mean() for value in ("", "None")]
-    assert np.allclose(shares, [1 / 3, 1 / 3] if missing else [0, 1], atol=0.1)

@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import re
 
 import pytest
 
@@ -163,18 +162,6 @@ def test_a_schema_with_tags_of_programs_is_an_error_in_words(tmp_path, monkeypat
 # Bounds name columns, in words that a shell takes back.
 
 NAMED = ["my lat", "lon"]
-
-
-@every(
-    "given, range_",
-    [
-        (["31", "30"], "'my lat': (31.0, 30.0)"),
-        (["my lat=30:31", "lon=-97:-98"], "'lon': (-97.0, -98.0)"),
-    ],
-)
-def test_ranges_without_room_name_their_column(given, range_):
-    with pytest.raises(ValueError, match=re.escape(f"for every column, got {range_}.")):
-        read_bounds(given, NAMED)
 
 
 @every("given", [["30,31", "35,38"], ["30", "31", "35", "38"], ["lon:0:1", "lat:0:1"], ["a=0-1"]])

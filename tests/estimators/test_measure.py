@@ -44,15 +44,6 @@ def test_every_domain(domain, depth):
     assert model.domain_ == domain
 
 
-def test_depth_zero_is_one_cell():
-    model = fit(cluster(500), 5.0, depth=0)
-    assert model.support_.tolist() == [[0.5, 0.5]]
-    assert model.weights_.tolist() == [1.0]
-    assert model.total_ == pytest.approx(500, abs=10)
-    exact = fit(cluster(500), 5.0, depth=0, neighbors="replace_one")
-    assert exact.total_ == 500.0
-
-
 def test_weights_count_in_proportion():
     X = np.array([[0.1], [0.9]]).repeat(2000, axis=0)
     weights = np.array([1.0, 0.25]).repeat(2000)

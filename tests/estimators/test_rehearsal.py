@@ -128,16 +128,6 @@ class Mean(BasePrivateEstimator):
             np.random.default_rng(self.random_state).random()
 
 
-def test_a_method_that_was_replaced_is_rehearsed_again(monkeypatch):
-    accountant = BudgetAccountant(9.0)
-    model = Mean(accountant=accountant).fit(X)
-    for owner in (Mean, model):
-        with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
-            patched.setattr(owner, "_finish", lambda *given: 1 / 0)
-            model.fit(X)
-    assert len(accountant.entries) == 1
-
-
 def test_no_question_can_write_into_the_rows_of_the_caller(monkeypatch):
     def careless(query, state, chunk):
         chunk.X[:] = 0.0

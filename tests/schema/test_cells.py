@@ -42,13 +42,6 @@ def test_few_values_have_a_cell_each_and_cells_of_a_log_grid_grow():
     assert widths[0] == 1 and widths[-1] > 1e4 and (np.diff(widths[widths > 100]) > -2).all()
 
 
-def test_a_cell_is_a_function_of_its_value_alone():
-    cells = cells_of_kind(Number(0.1, 1e5, log=True), "x")
-    values = np.random.default_rng(0).lognormal(3, 3, 1001)
-    whole = cells.encode(values)
-    assert [int(cells.encode(values[i : i + 1])[0]) for i in range(len(values))] == whole.tolist()
-
-
 def test_text_and_ranges_beyond_all_bounds_have_no_cells():
     with pytest.raises(ValueError, match="low and high of its schema"):
         cells_of_kind(Number(-1e308, 1e308), "Column 'far'")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.cases import every
-from tests.world import image_basis, lag_sums, shrink_matrices, spiked, stationary
+from tests.world import image_basis, lag_sums, spiked, stationary
 
 
 def symmetric_noise(d, sd, rng):
@@ -45,19 +45,3 @@ def test_axes_stand_out_of_the_noise_and_the_trace_is_kept():
     assert np.linalg.eigvalsh(found).min() > -1e-9
     few = np.diag([4.0, 1.0])
     np.testing.assert_allclose(spiked(few, 1e-9), few, atol=1e-6)
-
-
-def test_matrices_are_shrunk_by_their_noise():
-    rng = np.random.default_rng(3)
-    sizes = np.exp(-np.arange(40) / 8)
-    exact = np.stack([symmetric_noise(40, 1.0, rng) for _ in range(6)])
-    exact *= np.outer(sizes, sizes)
-    noise = np.array([0.02, 0.02, 0.02, 0.2, 0.2, 0.2])
-    noisy = np.stack(
-        [m + symmetric_noise(40, np.sqrt(v), rng) for m, v in zip(exact, noise, strict=True)]
-    )
-    found = shrink_matrices(noisy, noise)
-    before, after = (np.linalg.norm(m - exact, axis=(1, 2)) for m in (noisy, found))
-    assert (after < 0.8 * before).all()
-    np.testing.assert_allclose(shrink_matrices(exact, np.full(6, 1e-20)), exact)
-    np.testing.assert_allclose(found, np.swapaxes(found, 1, 2))

@@ -5,17 +5,10 @@ import pytest
 
 from skdp_bary import PrivateGenerator
 from tests.cases import every
-from tests.world import affine_maps, check_warps, read_along, warped
+from tests.world import affine_maps, check_warps, read_along
 
-STILL = {"turn": 0.0, "shear": 0.0, "scale": 0.0, "shift": 0.0}
 SPOT = np.zeros((1, 5, 7, 2))
 SPOT[0, 2, 4] = 1.0, 0.5
-
-
-def test_nothing_moves_without_reach():
-    rows = np.random.default_rng(0).random((3, 70))
-    found = warped(rows, (5, 7, 2), STILL, np.random.default_rng(0))
-    np.testing.assert_allclose(found, rows, atol=1e-12)
 
 
 def test_a_spot_goes_where_the_map_says():

@@ -12,9 +12,6 @@ from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.model_selection import choose_n_clusters
 from skdp_bary.model_selection.curves import ClusterCurve
 from tests.cases import every
-from tests.world import cluster_plan, home, record_fit, weighted_kmeans
-
-_kmeans_methods = home("KMeansMethod")
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -47,10 +44,6 @@ def costs(X, n_clusters, seeds, **settings):
 
 def exact_cost(X, n_clusters, n_init=3):
     return -KMeans(n_clusters, n_init=n_init, random_state=0).fit(X).score(X) / len(X)
-
-
-def plan_of(n_features, *arguments, **settings):
-    return cluster_plan(PrivateKMeans(*arguments, **settings), n_features)
 
 
 def check_replay(kmeans, X):
@@ -121,17 +114,6 @@ def test_what_kmeans_has_and_a_release_must_not_have_says_why():
 # Plans
 
 
-@every("delta, enough", [(0.0, 400), (1e-6, 300)])
-def test_distances_are_asked_for_where_they_stand_out_of_the_noise(delta, enough):
-    plans = [plan_of(10, 4, delta=delta, n_hint=n) for n in (enough // 4, enough, 100 * enough)]
-    assert "reach" not in plans[0].shares
-    assert plans[1].shares["reach"] > 2.0 * plans[2].shares["reach"] > 0.0
-    rounds = [name for name in plans[2].shares if name.startswith("low_")]
-    low = sum(plans[2].shares[name] for name in rounds)  # what the recipe gives all of them
-    assert low / plans[2].shares["fill"] == pytest.approx(plans[2].recipe[4] / plans[2].recipe[3])
-    assert len(rounds) == plans[2].low_rounds > 1
-
-
 @every("neighbors", ["add_remove", "replace_one"])
 def test_the_size_picks_among_plans_of_one_total(neighbors):
     rounds = set()
@@ -149,9 +131,6 @@ def test_the_size_picks_among_plans_of_one_total(neighbors):
     assert rounds == {1, 3, 8}
 
 
-# Costs
-
-
 @every("hint", [True, False])
 @every(
     "n_rows, n_features, epsilon, delta",
@@ -165,6 +144,9 @@ def test_a_hopeless_fit_loses_nothing_to_one_mean(n_rows, n_features, epsilon, d
     ours = np.median(costs(X, 8, 5, n_init=1, **settings))
     middle = np.full((1, n_features), 0.5)
     assert ours < 1.02 * np.median(costs(X, 1, 5, init=middle, max_iter=1, **settings))
+
+
+# Costs
 
 
 SHAPES = {"blob": 0.03, "spread": 0.1, "spike": 0.0}
@@ -207,25 +189,6 @@ def test_noise_level_names_delta_and_warns():
     assert advice == str(level) and "Laplace" in advice and "Gaussian" in advice
     with pytest.raises(ValueError, match="n_rows"):
         PrivateKMeans().noise_level(3)
-
-
-def test_what_chance_decides_is_drawn_once(monkeypatch):
-    """With random_state=None a second search would find other centers."""
-    X, _ = blobs(n_features=5, n_clusters=6)
-    found = []
-
-    def search(points, masses, n_clusters, n_init, rng):
-        centers = weighted_kmeans(points, masses, n_clusters, n_init, rng)
-        if n_init > 1:  # one start groups cells, where there are many
-            found.append(centers)
-        return centers
-
-    monkeypatch.setattr(_kmeans_methods, "weighted_kmeans", search)
-    kmeans = kmeans_for(X, 6, epsilon=2.0, delta=1e-6, max_iter=3, random_state=None)
-    records = record_fit(kmeans, {"X": X}).records
-    assert len(found) == 1
-    first = next(r.query for r in records if r.released.name == "low_1")
-    np.testing.assert_allclose(first.centers, found[0], atol=1e-12)
 
 
 @every("n_features", [2, 5])

@@ -14,8 +14,6 @@ from tests.world import (
     Readout,
     WeightedPoints,
     _normal_sds,
-    ambient_round,
-    haar_frame,
     home,
     record,
     spread_about,
@@ -103,32 +101,6 @@ def release(asked, means, sd, rng):
     read = Readout(mass, sums, 1.0, np.full(len(asked), 50.0 * sd))
     query = SimpleNamespace(used_centers=asked, read=lambda released: read)
     return SimpleNamespace(query=query)
-
-
-@every("with_axes", [False, True])
-@every("noise", [0.05, 0.5, 3.0])
-def test_centers_are_drawn_to_the_mean_by_what_that_gains(noise, with_axes):
-    """Costs come close to those of the best factor, which only the true means tell."""
-    rng = np.random.default_rng(0)
-    d, k, lost = 20, 6, []
-    basis = haar_frame(d, d, rng) if with_axes else None
-    for _ in range(60):
-        means = rng.standard_normal((k, d)) / np.sqrt(d)
-        asked = means + noise * rng.standard_normal((k, d))
-        released = release(asked, means, 0.5 * noise, rng)
-        centers = ambient_round(released, np.ones(k), basis, 1.0).centers
-        lost.append(((centers - means) ** 2).sum() / (means**2).sum())
-    worst = {0.05: 0.05, 0.5: 0.8, 3.0: 1.3}[noise]
-    assert np.mean(lost) < worst
-
-
-def test_centers_without_a_known_mass_take_what_the_plan_says():
-    rng, asked = np.random.default_rng(0), np.ones((2, 5))
-    released = release(asked, asked, 0.1, rng)
-    object.__setattr__(released.query.read(released), "mass_sd", 100.0)
-    np.testing.assert_array_equal(ambient_round(released, np.ones(2), None, 0.0).centers, 0.0)
-    centers = ambient_round(released, np.ones(2), None, 1.0).centers
-    np.testing.assert_array_equal(centers, [np.zeros(5), asked[1]])  # one at the mean, to be safe
 
 
 # Advice about noise

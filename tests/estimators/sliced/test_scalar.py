@@ -47,16 +47,6 @@ def test_what_it_cannot_answer_is_refused():
         fitted.distance_between(scalar(random_state=1).fit(PRIVATE))
 
 
-@every(
-    "given, words",
-    [({"reference": given}, "reference must be") for given in (None, np.zeros(3), np.zeros((5, 3)))]
-    + [({"delta": 1e-6}, "delta must be 0")],
-)
-def test_what_a_cost_needs(given, words):
-    with pytest.raises(ValueError, match=words):
-        scalar(**given).privacy_plan(2)
-
-
 COLUMNS = np.tile([[1.0], [0.0]], 2048)
 
 

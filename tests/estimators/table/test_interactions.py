@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tests.world import class_counts, home, shrink_singular, without_noise
+from tests.world import class_counts, home, without_noise
 
 TUNED = home("TableTuning").TUNED
 
@@ -22,19 +22,6 @@ def measured(sd, effect=0.0, n_classes=2, seed=0):
         tables.append((exact + sd * rng.standard_normal(even.shape))[:n_classes])
     found = SimpleNamespace(sizes=SIZES[:n_classes])
     return SimpleNamespace(histograms=found, pairs=pairs, tables=tables, pair_sd=sd)
-
-
-def test_a_matrix_of_noise_vanishes_and_a_strong_one_stays():
-    rng = np.random.default_rng(0)
-    noise = rng.standard_normal((4, 30, 20))
-    noise -= noise.mean(axis=1, keepdims=True)
-    noise -= noise.mean(axis=2, keepdims=True)
-    signal = 20.0 * np.outer(np.linspace(-1, 1, 30), np.linspace(-1, 1, 20))
-    assert (shrink_singular(noise, np.ones(4)) ** 2).sum() < 0.05 * (noise**2).sum()
-    found = shrink_singular(signal + noise, np.ones(4))
-    assert ((found - signal) ** 2).sum() < 0.15 * (noise**2).sum()
-    np.testing.assert_allclose(shrink_singular(signal[None], np.zeros(1))[0], signal, atol=1e-9)
-    assert not shrink_singular(np.ones((3, 1, 7)), np.ones(3)).any()
 
 
 def test_what_is_noise_between_classes_goes_and_what_is_not_stays():

@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from skdp_bary import BudgetAccountant, PrivateTable
 from skdp_bary.schema import Boolean, Category, Date, Integer, Number, Schema
 from tests.cases import every
-from tests.world import TableCells, warn_of_misfit
 
 SCHEMA = Schema({"age": Integer(0, 9), "job": Category(["cook", "nurse"])})
 pandas = pytest.importorskip("pandas")
@@ -75,23 +73,6 @@ def test_rare_classes_alone_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PrivateTable(SCHEMA, label="job", epsilon=2.0, n_components=2, max_iter=1).fit(rows)
-
-
-@every("released, told", [(600.0, False), (30_000.0, True)])
-def test_noise_is_no_sign_of_others(released, told):
-    """Sizes are raised to ten times their noise, which is more than enough at small epsilons."""
-    columns = dict(zip(SCHEMA.names, TableCells(SCHEMA).columns(2), strict=True))
-    noise = SimpleNamespace(
-        raw_sizes=np.array([released]),
-        size_sd=0.0,
-        sd=0.0,
-        sizes=np.ones(1),
-        clean={1: np.array([0.0, 0.0, 900.0])},
-    )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn_of_misfit(columns, SimpleNamespace(histograms=noise), 0.01)
-    assert len(caught) == told
 
 
 @every(

@@ -152,29 +152,6 @@ def test_types_are_judged_before_a_row_is_read(kind, n_rows):
             world.open_rows(given)
 
 
-@every(
-    "part, values, message",
-    [
-        ("y", [date(2020, 1, 1)], "y='b' must hold numbers or text, got the Arrow type date32"),
-        ("y", [[1]], "y='b' must hold numbers or text"),
-        ("groups", [0.5], "groups='b' must hold integers or text, got the Arrow type double"),
-        ("groups", [Decimal(1)], "groups='b' must hold integers or text"),
-        ("sample_weight", ["a"], "sample_weight='b' must hold numbers, got the Arrow type string"),
-        ("y", None, "y='b' is not a column of X, which has .'a'."),
-    ],
-)
-def test_types_of_what_stands_beside(part, values, message):
-    table = arrow.table({"a": [0.5]} | ({} if values is None else {"b": values}))
-    for given in (Capsule(table), table, [table]):
-        with pytest.raises(ValueError, match=message):
-            world.open_rows(given, **{part: "b"})
-    nothing = arrow.table({"a": arrow.array([], "double"), "b": arrow.nulls(0)})
-    some = arrow.table({"a": [0.5], "b": [1]})
-    classes = (lambda y: np.array([1])) if part == "y" else None
-    rows = world.open_rows([some, nothing], **{part: "b"}, find_classes=classes)
-    assert rows.source.count_persons() == 1
-
-
 def test_what_has_no_names_of_its_own_is_refused():
     for part in ("y", "groups", "sample_weight"):
         with pytest.raises(ValueError, match=f"{part} must be the name of a column of X"):

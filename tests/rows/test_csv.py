@@ -110,14 +110,6 @@ def test_a_damaged_archive_is_refused_in_words(tmp_path, damage):
         rows_of(damage(packed), tmp_path, "rows.csv.gz")
 
 
-def test_names_are_read_without_a_look_at_rows_if_there_are_any(tmp_path):
-    for line, _ in REFUSED.values():
-        path = tmp_path / "rows.csv"
-        path.write_bytes(b"id,x,y\r\n" + line)
-        assert CsvFile(str(path)).names == ["id", "x", "y"]
-    assert rows_of(b"id,x,y\n", tmp_path) == ([], [])
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_no_line_moves_another(tmp_path, seed):
     rng = np.random.default_rng(seed)

@@ -183,16 +183,6 @@ class TestWhatTravels:
             assert not any(word in each for each in sent)
 
 
-def test_errors_of_workers_reach_the_caller(client):
-    bad = X.copy()
-    bad[700, 1] = np.nan
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        plain(da.from_array(bad, chunks=(100, 3)))
-    labels = da.from_array(np.full(N, "z"), chunks=100)
-    with pytest.raises(ValueError, match="not among the public classes"):
-        integers(open_source(da.from_array(X, chunks=(100, 3)), labels, classes=CLASSES))
-
-
 def test_what_does_not_fit_together_is_refused_and_marks_of_errors_travel():
     given = da.from_array(X, chunks=(100, 3))
     with pytest.raises(ValueError, match="groups must be a Dask collection too"):

@@ -6,10 +6,8 @@ import tempfile
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from skdp_bary import BudgetAccountant, PrivateMeasure, SortedPersons, SpilledPersons
-from skdp_bary.model_selection import PrivateSearchCV
 from tests.world import home, open_source
 
 spill = home("Spill")
@@ -37,18 +35,6 @@ def test_an_id_that_comes_back_is_refused_before_a_charge(ids, cut):
         assert not budget.entries
     source = open_source(chunks, groups=SpilledPersons())
     assert source.count_persons() == 2 + (len(set(ids)) == 3)
-
-
-def test_what_declares_no_ids_is_refused():
-    X = np.zeros((2, 1))
-    with pytest.raises(ValueError, match="is for chunks that carry ids"):
-        PrivateMeasure(bounds=(0, 1)).fit(X, groups=SortedPersons())
-    with pytest.raises(ValueError, match="groups must be the name of a column, SortedPersons"):
-        PrivateMeasure(bounds=(0, 1)).fit([X, X], groups=np.arange(4))
-    with pytest.raises(ValueError, match="n_parts must be from 1"):
-        SpilledPersons(n_parts=0)
-    with pytest.raises(ValueError, match="folder must be a folder that exists"):
-        SpilledPersons(folder="/nowhere/at/all")
 
 
 @pytest.fixture
@@ -98,19 +84,6 @@ def test_files_are_closed_when_a_fit_ends(opened, tmp_path, stop):
     assert len(opened) == (2 if stop is None else 1)
     assert all(file.closed for file in opened)
     assert not os.listdir(tmp_path)
-
-
-def test_files_are_closed_when_a_search_ends(opened, tmp_path):
-    X = np.random.default_rng(0).random((8, 2))
-    chunks = [(X, None, None, [1, 1, 2, 2, 3, 3, 4, 4])]
-    search = PrivateSearchCV(
-        PrivateMeasure(bounds=(0, 1), n_hint=4), {"depth": [1, 2]}, epsilon=2.0
-    )
-    search.fit(chunks, groups=SpilledPersons(folder=tmp_path, n_parts=2))
-    assert len(opened) >= 4
-    assert all(file.closed for file in opened)
-    with pytest.raises(ValueError, match="reads the rows in every trial"):
-        clone(search).fit(iter(chunks), groups=SpilledPersons(folder=tmp_path, n_parts=2))
 
 
 @pytest.mark.parametrize("rule", KINDS.values(), ids=KINDS)

@@ -5,32 +5,12 @@ import pandas as pd
 import pytest
 
 from tests.cases import every
-from tests.world import PERSON_UNITS, WEIGHT_UNITS, home, open_rows, open_source, read, rows
+from tests.world import home, open_rows, open_source, read
 
 X = np.arange(12.0).reshape(6, 2)
 FRAME = pd.DataFrame(X, columns=["u", "v"])
 source_for = home("open_source").source_for
 ArraySource, ChunkSource = home("ArraySource").ArraySource, home("ChunkSource").ChunkSource
-
-
-def test_what_one_person_is_and_how_far_a_generator_is_read():
-    assert rows(X).person_units == 1
-    assert rows(X, sample_weight=np.ones(6)).person_units == WEIGHT_UNITS
-    assert rows([(X, None, np.ones(6))]).person_units == WEIGHT_UNITS
-    grouped = rows(X, groups=list("aababb"))
-    assert grouped.person_units == PERSON_UNITS and grouped.source.count_persons() == 2
-    assert sum(chunk.masses.sum() for chunk in read(grouped)) == 2 * PERSON_UNITS
-    taken = []
-
-    def generate():
-        for i in range(4):
-            taken.append(i)
-            yield X
-
-    source = open_source(generate())
-    assert taken == [0]
-    with pytest.raises(ValueError, match="n_hint="):
-        source.count_persons()
 
 
 BAD = X.copy()

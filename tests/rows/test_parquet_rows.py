@@ -75,14 +75,6 @@ def test_files_are_cut_at_their_row_groups(folder, monkeypatch, piece_bytes, few
     assert_same_rows(rows, folder)
 
 
-def test_an_index_is_no_feature(tmp_path):
-    LABELED.set_index("label").to_parquet(tmp_path / "rows.parquet")
-    rows = opened(tmp_path, sample_weight="weight")
-    assert isinstance(DaskSource.columns(tmp_path, y="label", groups=None)[0], ParquetRows)
-    assert rows.names == ["u", "v", "w"]
-    assert_same_rows(rows, tmp_path)
-
-
 def test_what_dask_must_join_or_name_by_folders_it_reads_too(folder, tmp_path):
     frame = dd.read_parquet(folder)
     X, _ = DaskSource.columns(folder, y=frame["label"], groups=None)

@@ -12,7 +12,7 @@ import pytest
 
 from skdp_bary import BudgetAccountant, PrivateMeasure, SortedPersons, SpilledPersons
 from tests.cases import every
-from tests.world import encode_labels, encode_persons, home, person_keys, plain_ids
+from tests.world import encode_labels, encode_persons, person_keys, plain_ids
 
 LARGE = [2**60 + i for i in range(40)]
 
@@ -37,29 +37,6 @@ READERS = {
 
 MIXED = "integers in all rows and chunks, or text in all"
 MISSING = "an ID in every row, got missing ones"
-
-
-@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
-@every(
-    "ids",
-    [
-        ["a", None],
-        [1, None],
-        [1, float("nan")],
-        [1, pd.NA],
-        [pd.NaT, "a"],
-        np.array(["a", None], dtype=object),
-        np.array(["a", None], dtype=np.dtypes.StringDType(na_object=None)),
-        pd.Series([1, None], dtype="Int64"),
-        pd.Series(["a", None]),
-        pd.Series(["a", None], dtype="category"),
-        pd.Series([1, None], dtype="int64[pyarrow]"),
-    ],
-)
-def test_rows_without_an_id_are_refused_wherever_they_come_from(read, ids):
-    """Nobody knows whether they are one person's: what is removed with one of several people?"""
-    with pytest.raises(ValueError, match=MISSING):
-        read(ids, 2)
 
 
 def _delayed(first, second):
@@ -176,15 +153,3 @@ def test_a_large_label_leaves_the_others_apart():
     labels = [2**60, 2**60 + 1] * 3 + [2**63 + 5]
     assert encode_labels(labels, classes, 7).tolist() == [0, 1] * 3 + [2]
     assert encode_labels(np.array(labels, dtype=np.uint64), classes, 7).tolist()[-1] == 2
-
-
-@pytest.mark.parametrize("low", [-3, 2**62, 0])
-def test_columns_of_integers_are_read_as_arrays_are(low, monkeypatch):
-    """Not one by one, which took thirty times as long."""
-    ids = low + np.array([1, 0, 1, 5, 3, 5])
-    expected = encode_persons(ids, 6).tolist()
-    monkeypatch.setattr(home("encode_persons"), "number_objects", None)
-    columns = [pl.Series(ids), pa.array(ids), pa.chunked_array([ids[:2], ids[2:]])]
-    columns += [pd.Series(ids, dtype="Int64"), pd.Series(ids, dtype="category")]
-    for column in columns:
-        assert encode_persons(column, 6).tolist() == expected

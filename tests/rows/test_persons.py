@@ -11,11 +11,7 @@ import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
 
-from skdp_bary import PrivateKMeans, SchemaTransformer, check_private
-from skdp_bary.schema import Number
 from tests.cases import every
 from tests.world import PERSON_UNITS, WEIGHT_UNITS, as_floats, home, open_source, read
 
@@ -34,24 +30,6 @@ def test_not_finite_is_refused_whatever_scikit_learn_is_told(value):
     message = "NaN" if np.isnan(value) else "infinity"
     with sklearn.config_context(assume_finite=True), pytest.raises(ValueError, match=message):
         check_floats(X)
-
-
-def test_the_advice_about_missing_numbers_is_public_and_works():
-    X = np.full((9, 2), 0.5)
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="Input X contains NaN") as caught:
-        check_floats(X)
-    with pytest.raises(ValueError, match="Input X contains NaN") as elsewhere:
-        check_floats(X[:, ::-1][3:4])
-    assert str(caught.value) == str(elsewhere.value)  # neither the column nor the rows are told
-    imputer = "SimpleImputer(strategy='constant', fill_value=0, keep_empty_features=True)"
-    assert imputer in str(caught.value)
-    assert "frame.dropna()" in str(caught.value) and "frame.fillna(0)" in str(caught.value)
-    filled = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
-    read = SchemaTransformer([Number(0, 1, missing=True)] * 2)
-    steps = make_pipeline(read, filled, PrivateKMeans(1, epsilon=100.0, bounds=(0, 1), n_hint=9))
-    assert steps.fit(X)[-1].cluster_centers_.shape == (1, 2)
-    assert check_private(steps).ok
 
 
 def masked(mask):

@@ -1,7 +1,6 @@
 """The one fit: what is charged when, what is refused before, and who knows what."""
 
 import re
-import warnings
 from inspect import signature
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from skdp_bary import (
     BudgetAccountant,
     PrivateEMDHeatmap,
-    PrivateKMeans,
     PrivateMeasure,
     PrivateWassersteinBarycenter,
 )
@@ -84,17 +82,6 @@ def test_persons_of_several_public_classes_are_refused(name, chunked, weights):
         else:
             estimator.fit(X, y, groups=groups, sample_weight=weights)
     assert accountant.entries == ()
-
-
-def test_what_is_paid_for_is_there_where_warnings_are_errors():
-    accountant = BudgetAccountant(1.0)
-    kmeans = PrivateKMeans(3, bounds=(0, 1), accountant=accountant)
-    with warnings.catch_warnings(), pytest.raises(PrivacyWarning, match="Noise level"):
-        warnings.simplefilter("error")
-        kmeans.fit(np.random.default_rng(0).random((3, 2)))
-    assert accountant.total() == (1.0, 0.0)
-    assert kmeans.privacy_.epsilon == 1.0 and kmeans.n_features_in_ == 2
-    assert kmeans.predict([[0.5, 0.5]]).shape == (1,)
 
 
 def test_a_name_of_an_id_among_the_features_is_told_before_the_charge():

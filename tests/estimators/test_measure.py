@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from skdp_bary import PrivateMeasure
 from skdp_bary.geometry import Ball, Box, Mask
@@ -75,21 +74,6 @@ def test_the_density_includes_one_person_of_the_public_prior():
     highest = model.score_samples([[0.1, 0.1]])[0]
     assert highest == pytest.approx(8 * math.log(2), abs=0.01)
     assert model.score([[0.95, 0.95], [0.1, 0.1]]) == pytest.approx((lowest + highest) / 2)
-
-
-def test_the_sample_follows_the_weights():
-    model = fit(cluster(), 1.0, depth=4)
-    X = model.sample(40_000, random_state=1)
-    leaf = model.tree_.leaf_index(X)
-    expected = np.zeros(16)
-    cells = model.cells_.level, model.cells_.index, model.weights_
-    for level, index, weight in zip(*cells, strict=True):
-        own = model.tree_.ancestor(np.arange(16), level) == index
-        expected[own] += weight / own.sum()
-    seen = np.bincount(leaf, minlength=16)[expected > 0]
-    assert seen.sum() == 40_000
-    assert chisquare(seen, 40_000 * expected[expected > 0]).pvalue > 1e-4
-    assert len(np.unique(X, axis=0)) == 40_000
 
 
 # As an object

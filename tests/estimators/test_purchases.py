@@ -9,7 +9,6 @@ import pytest
 from skdp_bary import PrivateMeasure, PrivateWassersteinBarycenter
 from skdp_bary.exceptions import PrivacyWarning
 from tests.cases import every
-from tests.world import DOMAIN_SHARES, SIZE_SHARES
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp_bary.exceptions.PrivacyWarning")
 
@@ -30,24 +29,6 @@ def test_the_bought_box_holds_the_rows_and_is_not_much_too_large(middle, spread,
     box = fit(X, delta=delta).domain_
     assert box.contains(X).mean() > 0.995
     assert ((box.high - box.low) < 6 * (X.max(axis=0) - X.min(axis=0)).max()).all()
-
-
-def test_shares_of_what_is_bought():
-    looks = ["levels", "cells", "finer_cells"]
-    names = {
-        (None, None, "add_remove"): ["count", "scale", "center", "radius", "tree"],
-        (None, 10, "add_remove"): ["scale", "center", "radius", "tree"],
-        ((0, 1), None, "add_remove"): ["count", *looks],
-        ((0, 1), 10, "add_remove"): looks,
-        (None, None, "replace_one"): ["scale", "center", "radius", "tree"],
-        ((0, 1), None, "replace_any"): looks,
-    }
-    prices = SIZE_SHARES | DOMAIN_SHARES
-    for (bounds, n_hint, relation), expected in names.items():
-        model = PrivateMeasure(1.0, bounds=bounds, n_hint=n_hint, neighbors=relation)
-        steps = {step.name: step.mechanism.epsilon for step in model.privacy_plan(2).steps}
-        assert list(steps) == expected and sum(steps.values()) == pytest.approx(1.0)
-        assert all(steps[name] == pytest.approx(prices[name]) for name in prices.keys() & steps)
 
 
 @every("make", [PrivateMeasure, partial(PrivateWassersteinBarycenter, 2)])

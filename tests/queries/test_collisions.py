@@ -50,17 +50,6 @@ def questions(slices, planes, *others):
     yield world.PairSpreads(slices, *others, widths=WIDTHS)
 
 
-def test_squares_are_pieces_of_two_slices(planes):
-    X = np.array([[0.0, 0.0], [0.3, -0.2], [5.0, 5.0]])
-    U = world.spanning_directions(2)
-    places = np.clip(X, -1.0, 1.0) @ U
-    pieces = np.floor(places[1:] / 0.25 + 1e-3) % planes.side
-    expected = pieces[:, ::2] * planes.side + pieces[:, 1::2]
-    found = levels_of(planes, X).T
-    assert (found[0] == planes.center_level).all()
-    assert (found[1:] == expected).mean() > 0.97  # all but the borders, which are rounded
-
-
 @every("d", [1, 2])
 @every("octave", range(7))
 def test_opposite_ends_do_not_meet_where_numbers_of_pieces_begin_anew(d, octave):

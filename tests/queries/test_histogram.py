@@ -102,18 +102,6 @@ def test_block_means_are_exact(lattice, n, m):
         assert line.tolist() == [sum(copies[b * n : (b + 1) * n]) for b in range(m)]
 
 
-def test_means_are_those_of_the_distribution_and_rounded_down_if_padded(lattice):
-    query = world.ProjectedQuantiles(lattice, None, n_quantiles=4)
-    X = points_in(lattice.domain, 1000, 2)
-    places = np.sort((X - lattice.domain.center) @ lattice.directions, axis=0)
-    expected = places.reshape(4, 250, 5).mean(axis=1).T
-    np.testing.assert_allclose(query.public_means(X), expected, atol=lattice.step / 2)
-    X = points_in(lattice.domain, 9, 3)
-    (padded,) = answer(world.ProjectedQuantiles(lattice, (7,), n_quantiles=2), X)
-    _, sums = answer(world.ProjectedQuantiles(lattice, None, n_quantiles=2), X)
-    assert padded.ravel().tolist() == [int(s) * 7 // 9 for s in sums.ravel()]
-
-
 @every("p", [1, 2])
 def test_the_cost_is_that_of_the_monotone_coupling(p):
     rng, levels = np.random.default_rng(p), np.arange(30)[:, None].astype(float)

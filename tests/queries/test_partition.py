@@ -52,15 +52,6 @@ def test_rows_outside_carry_no_mass_and_those_on_upper_borders_do(domain):
     assert answer(query, [[1.0, 1.0]])[0].tolist() == [0] * 15 + [int(domain is SQUARE)]
 
 
-@every("depth", [8, 16, 24])
-def test_the_state_is_as_long_as_the_cells_asked_about(depth):
-    codes = np.array([0, 4**depth - 1])
-    query = counts_of(QuadGrid(SQUARE, depth), Partition(depth, [depth] * 2, codes))
-    assert [len(part) for part in query.zeros()] == [2]
-    corner = 1.0 - 2.0 ** -(depth + 1)
-    assert answer(query, [[0.0, 0.0], [corner, corner], [0.5, 0.5]])[0].tolist() == [1, 1]
-
-
 OVERLAPPING = [([1, 2], [0, 0]), ([2, 1], [3, 0]), ([0, 3], [0, 63]), ([1, 1], [2, 2])]
 NOWHERE = [([4], [0]), ([-1], [0]), ([1], [4]), ([], [])]
 

@@ -72,25 +72,6 @@ def rows(n=500, d=2, seed=0):
     return np.clip(np.random.default_rng(seed).normal(0.3, 0.1, (n, d)), 0, 1)
 
 
-def test_cells_that_noise_may_have_filled_leave_their_mass_to_their_siblings():
-    pyramid = Pyramid(facts_of(d=1), depth=4)
-    tree = full_tree((4, 4))
-    masses = [np.array([100.0]), np.array([97.0, 1.0, 1.0, 1.0]), np.full(16, 0.25)]
-    masses[2][:4] = [48.0, 47.0, 1.5, 0.5]
-    codes = np.arange(16)
-    counted = Measurement(np.full(16, 2), codes, np.zeros(16), rate=1.0)
-    with_rate = dataclasses.replace(PYRAMID, faint=1.0, faint_left=0.1)
-    pyramid = dataclasses.replace(pyramid, tuning=with_rate)
-    found = pyramid._with_faint_lowered(tree, masses, [counted])
-    # Four cells of rate 1 make one of rate 1/2, whose scale is 2: masses of 1 are below it.
-    shares = np.array([97.0, 0.1, 0.1, 0.1])
-    assert found[1] == pytest.approx(100.0 * shares / shares.sum())
-    shares = np.array([48.0, 47.0, 1.5, 0.05])
-    assert found[2][:4] == pytest.approx(found[1][0] * shares / shares.sum())
-    assert found[2][4:8] == pytest.approx(found[1][1] / 4)
-    assert (found[0], found[1].sum(), found[2].sum()) == pytest.approx((100.0, 100.0, 100.0))
-
-
 @every("known, kept", [(5.0, 0.6), (3.5, 0.001)])
 def test_mass_spread_over_cells_stays_if_their_sum_is_known(known, kept):
     """Sixteen cells: 1000 people in one; of the counts of the others, the sum alone is clear."""

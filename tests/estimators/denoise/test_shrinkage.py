@@ -44,14 +44,6 @@ def test_noise_alone_moves_nothing_far_and_exact_rows_stay_below_their_reach(shr
     np.testing.assert_allclose(shrink(exact, 1e-12), exact, rtol=1e-6)
 
 
-def test_rows_together_are_shrunk_by_the_share_of_noise():
-    rows = np.random.default_rng(0).standard_normal((500, 3))
-    np.testing.assert_allclose(shrink_together(rows, 0.0), rows)
-    signal = (rows**2).mean() - 0.25
-    expected = rows * signal / (signal + 0.25)
-    np.testing.assert_allclose(shrink_together(rows, 0.25), expected)
-
-
 @every("place", [-3.0, -0.5, 0.0, 0.4, 1.0, 2.5])
 def test_a_number_between_two_ends_has_the_mean_of_its_posterior(place):
     assert mean_within(place, 0.01, 0.0, 1.0) == pytest.approx(min(max(place, 0.0), 1.0), abs=0.01)

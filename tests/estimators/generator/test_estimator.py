@@ -45,20 +45,6 @@ def data():
     return two_classes()
 
 
-@pytest.fixture(scope="module", params=RELATIONS)
-def fitted(request, data):
-    return make(neighbors=request.param, n_components=2, random_state=0).fit(*data)
-
-
-def test_samples_have_the_moments_of_the_classes(data, fitted):
-    X, y = data
-    for label in (0, 1):
-        rows, labels = fitted.sample(20_000, y=label, random_state=1)
-        assert (labels == label).all() and rows.min() >= 0.0 and rows.max() <= 1.0
-        np.testing.assert_allclose(rows.mean(axis=0), X[y == label].mean(axis=0), atol=0.02)
-        np.testing.assert_allclose(np.cov(rows.T), np.cov(X[y == label].T), atol=3e-3)
-
-
 def test_labels_follow_the_release_or_the_public_prior(data):
     X, y = data
     kept = (y == 0) | (np.arange(len(y)) % 3 == 0)

@@ -140,13 +140,6 @@ def test_what_a_map_cannot_have_is_refused():
 # Huge grids
 
 
-def test_the_release_is_the_same_on_finer_grids():
-    small, huge = (heatmap(resolution=r).fit(blobs()) for r in (2**8, 2**20))
-    assert np.array_equal(small.cells_.code, huge.cells_.code)
-    assert np.array_equal(small.cells_.mass, huge.cells_.mass)
-    assert huge.heatmap_.shape == (1024, 1024)
-
-
 # Trees of measured cells, their posterior, and densities
 
 

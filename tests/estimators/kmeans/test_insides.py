@@ -1,6 +1,5 @@
 """The insides of private k-means: weighted points, looks at ever finer cells, rounds, advice."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +14,6 @@ from tests.world import (
     WeightedPoints,
     _normal_sds,
     home,
-    record,
     spread_about,
     sure_sds,
     without_far_noise,
@@ -68,27 +66,6 @@ def test_far_cells_draw_a_center_and_hold_mass_where_they_stand_out(masses, n_fa
 def test_so_many_empty_cells_pass_as_is_said(quantile, tail):
     for n_cells, wrong in ((10, 0.5), (4096, 0.1), (10**6, 3.0)):
         assert n_cells * tail(quantile(n_cells, wrong)) == pytest.approx(wrong)
-
-
-def cut_in(kmeans, first, masses):
-    """Return how many cells the second look asks for, after a first one with these masses."""
-    units = first.records[0].query.units
-    values = np.rint(masses * units).astype(np.int64)
-    released = replace(first.records[0].released, values=(values,))
-    script = (replace(first.records[0], released=released),)
-    return len(record(kmeans, np.full((9, 2), 0.5), script=script).records[1].exact[0])
-
-
-@every("delta", [0.0, 1e-6])
-def test_a_cell_is_cut_where_it_stands_out_of_the_noise_of_its_look(delta):
-    """As many standard deviations above nothing as leave half of an empty cell on average."""
-    kmeans = PrivateKMeans(3, delta=delta, bounds=(0, 1), n_hint=4000, random_state=0)
-    first = record(kmeans, np.full((9, 2), 0.5))
-    (sd,), n_cells = first.records[0].released.noise_sd, len(first.records[0].released.values[0])
-    masses = np.zeros(n_cells)
-    for share, is_cut in ((0.97, False), (1.03, True)):
-        masses[3] = share * sure_sds(n_cells, 0.5) * sd
-        assert (cut_in(kmeans, first, masses) > n_cells) == is_cut
 
 
 # Rounds of Lloyd's algorithm on releases: how far centers stay from the mean of all rows

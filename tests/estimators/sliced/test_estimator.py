@@ -120,18 +120,6 @@ def test_the_gradient_pulls_points_to_the_release(groups, fitted):
     np.testing.assert_allclose(moved.mean(axis=0), [0.2, 0.1], atol=0.02)
 
 
-@every("p", [1, 2])
-def test_distances_are_roots_of_costs(groups, p):
-    X, _ = groups
-    sliced = make(p=p).fit(X)
-    cost, std = sliced.cost(X + 0.2, return_std=True)
-    distance, error = sliced.distance(X + 0.2, return_std=True)
-    assert distance == cost ** (1 / p) == sliced.distance(X + 0.2)
-    assert error == (std if p == 1 else pytest.approx(std / (2 * distance), rel=0.02))
-    near, error = make(p=p, epsilon=0.5).fit(X).distance(X, return_std=True)
-    assert near >= 0 and error > 0
-
-
 REFERENCE = np.random.default_rng(5).random((40, 2))
 
 

@@ -52,17 +52,6 @@ def test_distances_between_two_releases_are_unbiased(samples, fitted):
     assert 0.90 <= np.mean(np.abs(costs - true) <= 1.96 * stds) <= 0.985
 
 
-@every("p", [1, 2])
-def test_little_noise_gives_the_distance(samples, p):
-    X, Y = samples
-    (sliced,) = fits(X, 1, epsilon=1e6, p=p, n_projections=None, n_quantiles=100)
-    columns = (np.sort(s @ sliced.directions_, axis=0) for s in (X, Y))
-    levels = (np.arange(12000) + 0.5) / 12000
-    ours, theirs = (c[(levels * len(c)).astype(int)] for c in columns)
-    expected = np.mean(np.abs(ours - theirs) ** p) ** (1 / p)
-    assert sliced.distance(Y) == pytest.approx(expected, rel=0.01)
-
-
 def test_the_noise_is_the_analytic_gaussian_of_the_sensitivity(samples):
     sliced = fits(samples[0], runs=1)[0]
     norm = np.linalg.svd(sliced.directions_, compute_uv=False)[0]

@@ -67,14 +67,6 @@ def test_no_more_rows_than_noise_are_told():
     assert len(budget.entries) == 1
 
 
-def test_rare_classes_alone_do_not_warn():
-    """Each is raised by itself; the table as a whole is no noise."""
-    rows = pandas.DataFrame({"age": np.arange(2000) % 10, "job": "cook"})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        PrivateTable(SCHEMA, label="job", epsilon=2.0, n_components=2, max_iter=1).fit(rows)
-
-
 @every(
     "kind, told",
     [

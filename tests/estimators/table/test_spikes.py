@@ -7,20 +7,9 @@ import pytest
 from skdp_bary import PrivateTable
 from skdp_bary.schema import Boolean, Integer, Number, Schema
 from tests.cases import every
-from tests.world import class_histograms, clean_line, home, line_bins, nearest_masses, spread
+from tests.world import class_histograms, line_bins, nearest_masses, spread
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state")
-
-
-def test_a_spike_shares_no_bin_with_masses_beside_it():
-    masses = np.r_[np.full(50, 1.0), 900.0, np.full(25, 3.0)]
-    alone = np.zeros(len(masses), dtype=bool)
-    bins = line_bins(masses, 100.0, 20.0, alone)
-    assert np.array_equal(bins, np.repeat([0, 1, 2], [50, 1, 25]))
-    alone[60] = True  # 3 rows: below the noise
-    assert np.array_equal(line_bins(masses, 100.0, 20.0, alone), bins)
-    masses[60] = 40.0
-    assert len(set(line_bins(masses, 100.0, 20.0, alone))) == 5
 
 
 def test_bins_are_numbered_without_gaps_whatever_is_asked_of_them():
@@ -85,24 +74,7 @@ def test_conditions_know_special_values(asked, allowed):
     assert allowed(drawn).all()
 
 
-LIMITS = home("clean_line").TUNED.gaussian
 SD, TOTAL, N_CELLS = 3.0, 3000.0, 512
-
-
-def cleaned(counts, seed, apart=()):
-    noisy = counts + SD * np.random.default_rng(seed).standard_normal(len(counts))
-    alone = np.isin(np.arange(len(counts)), apart)
-    return clean_line(noisy, alone, SD, TOTAL, 1, LIMITS)
-
-
-@every("share, apart", [(share, apart) for share in (0.02, 0.05, 0.1) for apart in ((), (0, 511))])
-def test_mass_beside_a_spike_is_kept_where_it_is_known(share, apart):
-    counts = np.full(N_CELLS, share * TOTAL / (N_CELLS - 1))
-    counts[0] = (1.0 - share) * TOTAL
-    for seed in range(20):
-        found = cleaned(counts, seed, apart)
-        assert found.sum() == pytest.approx(TOTAL, abs=6 * SD)
-        assert found[1:].sum() == pytest.approx(share * TOTAL, abs=6 * SD)
 
 
 def test_rows_without_a_shape_are_spread_evenly():

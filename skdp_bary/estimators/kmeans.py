@@ -1,4 +1,4 @@
-"""PrivateKMeans: imported instead of scikit-learn's KMeans; its noise level."""
+"""PrivateKMeans: imported instead of scikit-learn's KMeans; its noise level and cost curve."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import Neighbors, RandomState, Rows, check_integer, shown
 from ..geometry.bounds import Bounds
 from ..geometry.domains import Ball
 from ..geometry.rowwise import nearest_points, row_distances
 from ..parameters import MOST_STEPS, PRIVACY_RULES, Integer, Option, Points
+from ..privacy.noise import public_generator
 from ..privacy.spending import SharedBudget
 from ..queries.clusters import ClusterMoments, digits_of
 from ..queries.frames import Frame
@@ -33,7 +36,7 @@ from .clustering import (
 )
 from .clustering_high import HighMethod
 from .kmeans_low import LowMethod
-from .noisy_means import read_means
+from .noisy_means import nearest, read_means, weighted_kmeans
 from .notices import cheapest, projections, proposed_delta, rounded_up, warn_of_border, warn_of_hint
 
 # Comparator: plain noisy Lloyd from public centers, which everyone knows.
@@ -497,3 +500,101 @@ def _level(estimator, n_features, n_rows):
     plan = estimator._plan(n_features)
     last, n_clusters = plan.steps[-1].mechanism, estimator.n_clusters
     return level_of(last, plan.relation, n_clusters, n_features, n_rows)
+
+
+# Cost by number of clusters, from one release.
+
+_NO_COST = np.finfo(np.float64).tiny  # in place of 0, so that the logarithm exists
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterCurve:
+    """Estimated cost of k-means for several numbers of clusters.
+
+    Attributes
+    ----------
+    n_clusters : ndarray of int
+        Increasing.
+    inertia : ndarray of float
+        Estimated mean squared distance of a row from the nearest center.
+    inertia_stderr : ndarray of float
+        Standard deviation of each estimate that is due to the noise of the release.
+    """
+
+    n_clusters: np.ndarray
+    inertia: np.ndarray
+    inertia_stderr: np.ndarray
+
+    @property
+    def elbow(self) -> int:
+        """Number of clusters at which the curve lies farthest below its chord, both in logarithms.
+
+        Without clusters the curve is nearly straight there: a power of the number. The smallest
+        and the largest number are hardly ever it, so try more than you expect.
+        """
+        if len(self.n_clusters) < 3:
+            return int(self.n_clusters[-1])
+        k, cost = np.log(self.n_clusters), np.log(np.maximum(self.inertia, _NO_COST))
+        across = (k - k[0]) / (k[-1] - k[0])
+        chord = cost[0] + across * (cost[-1] - cost[0])
+        return int(self.n_clusters[int((chord - cost).argmax())])
+
+
+def choose_n_clusters(
+    kmeans: PrivateKMeans | Pipeline,
+    n_clusters: ArrayLike,
+    *,
+    random_state: RandomState | None = None,
+) -> ClusterCurve:
+    """Estimate the cost by number of clusters, at no further privacy cost.
+
+    Weighted k-means runs on the points that a fit has released, for every number of clusters. The
+    points come from one release of the fit, so fit once with the largest number in question, look
+    at the curve, and fit again with the number chosen.
+
+    Parameters
+    ----------
+    kmeans : PrivateKMeans, or Pipeline that ends in one
+        Fitted.
+    n_clusters : iterable of int
+        Numbers of clusters to try; their order does not matter.
+    random_state : int or RandomState, default=None
+        Of the starts of every search: as many as in the fit.
+
+    Returns
+    -------
+    curve : ClusterCurve
+
+    Notes
+    -----
+    The standard error counts the noise of the masses with the centers held fixed; it leaves out
+    that the centers themselves were fitted to noisy masses, which makes the estimates for many
+    clusters a little too small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp_bary import PrivateKMeans
+    >>> from skdp_bary.model_selection import choose_n_clusters
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20000, 2)) * 0.02 + rng.choice([0.2, 0.5, 0.8], size=(20000, 1))
+    >>> kmeans = PrivateKMeans(n_clusters=6, bounds=(0, 1), n_hint=20000).fit(X)
+    >>> choose_n_clusters(kmeans, range(1, 7)).elbow
+    3
+    """
+    kmeans = kmeans[-1] if isinstance(kmeans, Pipeline) else kmeans
+    check_is_fitted(kmeans)
+    numbers = sorted({check_integer(k, "n_clusters", low=1) for k in n_clusters})
+    if not numbers:
+        raise ValueError("n_clusters must hold numbers, got none. For example range(2, 9).")
+    rng = public_generator(random_state)
+    points = kmeans.coarse_.support
+    shares = kmeans.coarse_.weights / kmeans.coarse_.weights.sum()
+    sd, within = kmeans.coarse_noise_
+    inertia, stderr = [], []
+    for k in numbers:
+        centers = weighted_kmeans(points, shares, k, kmeans.n_init, rng)
+        squares = nearest(points, centers)[1]
+        inertia.append(float(shares @ squares) + within)
+        stderr.append(sd * float(np.sqrt((squares**2).sum())))
+    return ClusterCurve(np.array(numbers), np.array(inertia), np.array(stderr))

@@ -1,6 +1,6 @@
-"""Private choice of hyperparameters."""
+"""Choosing hyper-parameters."""
 
-from .curves import choose_n_clusters
+from ..estimators.kmeans import choose_n_clusters
 from .search import PrivateSearchCV
 
 __all__ = ["PrivateSearchCV", "choose_n_clusters"]

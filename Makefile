@@ -24,7 +24,7 @@ SMOKE := tests/test_contracts.py tests/test_layers.py tests/test_no_luck.py test
 IN_SMOKE := not sensitivity and not examples_run and not scikit and not healthy and (smoke or not test_privacy)
 # What another version of a library can break. The rest asks nothing of libraries that differs: exact
 # noise, accounting, ledgers, texts, documents and metadata.
-OF_VERSIONS := tests/peers tests/test_contracts.py tests/datasets tests/estimators/face \
+OF_VERSIONS := tests/peers tests/test_contracts.py tests/test_datasets.py tests/estimators/face \
 	tests/estimators/test_cluster_faults.py tests/estimators/test_on_a_cluster.py tests/geometry tests/interop \
 	tests/metrics tests/model_selection tests/plotting tests/privacy/test_calibration.py tests/schema \
 	tests/rows tests/desk tests/queries tests/testing/test_small_worlds.py tests/transformers tests/transport

@@ -112,3 +112,11 @@ def test_the_cost_is_that_of_the_monotone_coupling(p):
         sides = (DiscreteMeasure(levels, side / side.sum()) for side in (first, second))
         expected = world.univariate_cost(*sides, p=p)
         assert total / (17 * second.sum()) == pytest.approx(expected, rel=1e-12)
+
+
+def test_large_masses_are_exact():
+    first, second = np.array([0, 3, 2]), np.array([4, 0, 3])
+    small = world.coupling_cost(first, 5, second, 7, 2)
+    for scale in (1 << 20, 1 << 40):
+        large = world.coupling_cost(first * scale, 5 * scale, second * scale, 7 * scale, 2)
+        assert large == small * scale**2

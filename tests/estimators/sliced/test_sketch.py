@@ -105,6 +105,17 @@ def test_every_class_has_a_lower_bound():
         DPSlicedWasserstein(n_min=[2, 4]).privacy_plan(1)
 
 
+def test_more_quantiles_where_there_are_more_persons():
+    X = np.zeros((10, 2))
+    counts = [
+        DPSlicedWasserstein(bounds=(0, 1), delta=1e-9, n_min=n).fit(X).quantiles_.shape[2]
+        for n in (10, 10**5, 10**9)
+    ]
+    assert counts[0] == 8 < counts[1] < counts[2] == 128
+    hinted = DPSlicedWasserstein(bounds=(0, 1), delta=1e-9, n_min=10, n_hint=10**9).fit(X)
+    assert hinted.quantiles_.shape[2] == 128
+
+
 @every("shift", [0.0, 0.02, 0.05, 0.3])
 def test_errors_of_distances_cover_them_near_zero_too(samples, fitted, shift):
     """The root of a cost has a tangent that says nothing where the cost is about its noise."""

@@ -28,7 +28,7 @@ def test_a_delta_is_judged_by_itself_and_by_the_public_size(delta, persons, word
 
 
 def fitted(n_rows=20, **settings):
-    PrivateMeasure(bounds=(0, 1), **settings).fit(np.full((n_rows, 1), 0.5))
+    PrivateMeasure(bounds=(0, 1), **settings).fit(np.linspace(0, 1, n_rows)[:, None])
 
 
 def test_fits_warn_and_quotes_advise():

@@ -113,8 +113,9 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
 
         The intervals are those of the model behind the posterior means: its public prior
         and the known distribution of the noise. They are the shortest ones; for cells that are more
-        likely empty than not they start at 0 and end at the quantile ``(1 + level) / 2``. They are
-        for single cells, not for all of them at once.
+        likely empty than not they start at 0 and end at the quantile ``(1 + level) / 2``. An
+        interval that misses the released mass of ``cells_`` is widened to it, so that its
+        probability is at least as high. They are for single cells, not for all of them at once.
 
         Parameters
         ----------
@@ -132,9 +133,9 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
                 "interval(level)."
             )
         level = check_real(level, "level", low=0.0, high=1.0, open_low=True, open_high=True)
-        low, high = self._posterior.interval(level)
-        tree = self._posterior.tree
-        return tree.leaves(low)[2], tree.leaves(high)[2]
+        tree, mass = self._posterior.tree, self.cells_.mass
+        low, high = (tree.leaves(ends)[2] for ends in self._posterior.interval(level))
+        return np.minimum(low, mass), np.maximum(high, mass)
 
     def sample(self, n_samples: int = 1, random_state: RandomState | None = None) -> np.ndarray:
         """Draw synthetic places: a cell by its mass, then a point uniformly inside it.
@@ -258,8 +259,9 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
         -------
         collection : dict
             One rectangle per cell with its ``mass`` in people, its ``density`` per unit of area,
-            and ``low`` and ``high`` of the 90% interval of the mass if there is a posterior. The
-            member ``release`` states epsilon, delta, the relation and `about`.
+            and ``low`` and ``high`` of the 90% :meth:`interval` of the mass, with its
+            ``interval_level`` of 0.9, if there is a posterior. The member ``release`` states
+            epsilon, delta, the relation and `about`.
         """
         check_is_fitted(self)
         cells = self.cells_
@@ -267,6 +269,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
         numbers = {"mass": cells.mass, "density": density}
         if self._posterior is not None:
             numbers["low"], numbers["high"] = self.interval(0.9)
+            numbers["interval_level"] = np.full(len(density), 0.9)
         features = []
         for i, (low, high) in enumerate(zip(cells.low.tolist(), cells.high.tolist(), strict=True)):
             ring = [low, [high[0], low[1]], high, [low[0], high[1]], low]
@@ -280,7 +283,7 @@ class HeatmapViews(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DrawsItsel
     def save_geojson(
         self, path: str | PathLike[str], *, overwrite: bool = False, **about: object
     ) -> None:
-        """Write :meth:`to_geojson` to a file.
+        """Write :meth:`to_geojson` to a file, with 90% intervals of the masses.
 
         Parameters
         ----------

@@ -82,7 +82,10 @@ def test_cells_cover_the_map_once_and_rendering_keeps_their_mass(fitted):
     assert np.allclose(np.array(mass) * fitted.cells_.mass.sum(), fitted.cells_.mass)
 
 
-def test_intervals_need_a_posterior():
+def test_intervals_need_a_posterior_and_hold_the_released_mass():
+    model = heatmap(epsilon=5.0, resolution=64, n_hint=2000).fit(blobs(2000))
+    low, high = model.interval(0.9)
+    assert ((low <= model.cells_.mass) & (model.cells_.mass <= high)).all()
     with pytest.raises(ValueError, match="posterior"):
         heatmap("paper").fit(blobs()).interval()
 
@@ -107,7 +110,7 @@ def test_geojson(fitted):
         ring = np.array(feature["geometry"]["coordinates"][0])
         assert (ring[0] == ring[-1]).all() and len(ring) == 5
         told, area = feature["properties"], np.ptp(ring, axis=0).prod()
-        assert set(told) == {"mass", "density", "low", "high"}
+        assert set(told) == {"mass", "density", "low", "high", "interval_level"}
         assert told["density"] * area == pytest.approx(told["mass"])
     plan, stated = fitted.privacy_, collection["release"]
     assert stated["epsilon"] == plan.epsilon and stated["relation"] == plan.relation

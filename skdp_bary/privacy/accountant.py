@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import os
-from html import escape
 from importlib import import_module
 from typing import Any, Literal
 
 from ..exceptions import BudgetError, LedgerError, Neighbors, shown
-from .entries import (
-    RAISE,
-    RESTORE,
-    Cost,
-    Entry,
-    Receipt,
-    check_unit,
-    new_entry,
-    terms_now,
-    text_table,
-    units_of,
-)
+from .entries import RAISE, RESTORE, Cost, check_unit, new_entry, terms_now
 from .filters import make_filter
 from .mechanisms import ADD_REMOVE, check_neighbors
 from .memory_ledger import MemoryLedger, is_address, read_address, refuse_near_address
@@ -229,11 +217,6 @@ epsilon=0.0, delta=0.0 is left of the budget of epsilon=0.3, delta=0.0. Nothing 
         """Absolute path of the ledger file, address of the server without password, or None."""
         return self._ledger.path
 
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """Every spend, raise of the limit and restored backup, oldest first."""
-        return self._ledger.entries()
-
     def raise_ceiling(
         self, epsilon: float, delta: float | None = None, *, who: str = "", note: str = ""
     ) -> None:
@@ -276,36 +259,6 @@ epsilon=0.0, delta=0.0 is left of the budget of epsilon=0.3, delta=0.0. Nothing 
 
         self._ledger.append(entry, Cost(), admit)
         self._filter = raised
-
-    def receipt(self) -> Receipt:
-        """Return a receipt of everything charged so far, to be kept apart from the ledger.
-
-        Returns
-        -------
-        receipt : Receipt
-            Its ``to_json`` and ``from_json`` write and read a line of text.
-        """
-        return self._ledger.receipt()
-
-    def verify(self, receipt: Receipt | None = None) -> int:
-        """Raise unless the ledger is whole and holds everything that a receipt refers to.
-
-        Parameters
-        ----------
-        receipt : Receipt, default=None
-            A receipt taken earlier. It reveals an older copy that replaced the ledger.
-
-        Returns
-        -------
-        n_entries : int
-
-        Raises
-        ------
-        LedgerError
-            If an entry was altered or removed, if the running sums are not those of the entries,
-            or if the ledger lacks entries that the receipt refers to.
-        """
-        return self._ledger.verify(receipt)
 
     def backup(self, path: str | os.PathLike) -> None:
         """Write a backup of the ledger file, as it is at this moment, to a new file.
@@ -390,8 +343,9 @@ epsilon=0.0, delta=0.0 is left of the budget of epsilon=0.3, delta=0.0. Nothing 
         Returns
         -------
         BudgetPart
-            It has ``charge``, ``check``, ``spend``, ``quote``, ``total`` and ``remaining``, and
-            can be given to an estimator as its ``accountant``.
+            It has ``charge``, ``check``, ``spend``, ``quote``, ``total``, ``remaining``,
+            ``entries`` and receipts of the whole ledger, and can be given to an estimator as its
+            ``accountant``.
         """
         return BudgetPart(self, name, disjoint)
 
@@ -413,8 +367,9 @@ epsilon=0.0, delta=0.0 is left of the budget of epsilon=0.3, delta=0.0. Nothing 
         Returns
         -------
         BudgetUnderPolicy
-            It has ``charge``, ``check``, ``spend``, ``quote``, ``total``, ``remaining`` and
-            ``part``, and can be given to an estimator as its ``accountant``.
+            It has ``charge``, ``check``, ``spend``, ``quote``, ``total``, ``remaining``,
+            ``part``, ``entries``, ``receipt`` and ``verify``, and can be given to an
+            estimator as its ``accountant``.
         """
         return BudgetUnderPolicy(self, policy, spender)
 
@@ -433,17 +388,6 @@ epsilon=0.0, delta=0.0 is left of the budget of epsilon=0.3, delta=0.0. Nothing 
         plotting = import_module("skdp_bary.plotting")  # which lies above
         return plotting.BudgetDisplay.from_accountant(self, ax=ax)
 
-    def summary(self) -> str:
-        """Return the entries and the remaining budget as a plain table."""
-        entries = self.entries
-        return text_table(repr(self), entries, self._closing_lines(entries))
-
-    def __str__(self):
-        return self.summary()
-
-    def _repr_html_(self):
-        return f"<pre>{escape(self.summary())}</pre>"
-
     def __repr__(self):
         unit = f", unit={self.unit!r}" if self.unit else ""
         ledger = f", ledger={self.ledger!r}" if self.ledger else ""
@@ -451,20 +395,6 @@ epsilon=0.0, delta=0.0 is left of the budget of epsilon=0.3, delta=0.0. Nothing 
             f"BudgetAccountant(epsilon={self.epsilon}, delta={self.delta}, "
             f"neighbors={self.neighbors!r}, composition={self.composition!r}{unit}{ledger})"
         )
-
-    def _closing_lines(self, entries):
-        spent, units = self._exposure(), units_of(entries)
-        return [
-            *([_MIXED.format(", ".join(units))] if len(units) > 1 else []),
-            "spent: " + self._in_words(*self._filter.total(spent), spent),
-            "left:  " + self._in_words(*self._room(spent), spent.below(self._filter.ceiling)),
-        ]
-
-
-_MIXED = (
-    "note:  releases protect different units ({}): what was spent is the loss of people with one "
-    "row, and people with several lose more"
-)
 
 
 def check_accountant(value):

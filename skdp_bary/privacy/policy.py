@@ -410,6 +410,9 @@ Nothing was charged.
     def _policy_room(self, moment):
         return left_under(self._policy, self._ledger.entries(), moment, self._part, self._neighbors)
 
+    def _closing_lines(self, entries):
+        return [*super()._closing_lines(entries), "note:  remaining() also counts the policy"]
+
     def __repr__(self):
         part = f", part={self._part!r}" if self._part else ""
         return f"BudgetUnderPolicy({self._policy!r}, spender={self._spender!r}{part})"

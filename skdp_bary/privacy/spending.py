@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import contextmanager
+from html import escape
 from threading import RLock
 
 from ..exceptions import (
@@ -17,7 +18,19 @@ from ..exceptions import (
     check_real,
     exact,
 )
-from .entries import ROWS, SPEND, Chained, Cost, check_text, check_unit, new_entry, units_of
+from .entries import (
+    ROWS,
+    SPEND,
+    Chained,
+    Cost,
+    Entry,
+    Receipt,
+    check_text,
+    check_unit,
+    new_entry,
+    text_table,
+    units_of,
+)
 from .filters import RenyiFilter, SumFilter, exposure, make_filter
 from .mechanisms import REPLACE_ANY
 from .plans import Plan
@@ -304,12 +317,66 @@ class SharedBudget:
         left = self._exposure().below(self._filter.ceiling)
         return self._filter.room(left.shared_by(n_spends))
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every spend, raise of the limit and restored backup, oldest first."""
+        return self._ledger.entries()
+
+    def receipt(self) -> Receipt:
+        """Return a receipt of everything charged so far, to be kept apart from the ledger.
+
+        Returns
+        -------
+        receipt : Receipt
+            Its ``to_json`` and ``from_json`` write and read a line of text.
+        """
+        return self._ledger.receipt()
+
+    def verify(self, receipt: Receipt | None = None) -> int:
+        """Raise unless the ledger is whole and holds everything that a receipt refers to.
+
+        Parameters
+        ----------
+        receipt : Receipt, default=None
+            A receipt taken earlier. It reveals an older copy that replaced the ledger.
+
+        Returns
+        -------
+        n_entries : int
+
+        Raises
+        ------
+        LedgerError
+            If an entry was altered or removed, if the running sums are not those of the entries,
+            or if the ledger lacks entries that the receipt refers to.
+        """
+        return self._ledger.verify(receipt)
+
+    def summary(self) -> str:
+        """Return the entries and the remaining budget as a plain table."""
+        entries = self.entries
+        return text_table(repr(self), entries, self._closing_lines(entries))
+
+    def __str__(self):
+        return self.summary()
+
+    def _repr_html_(self):
+        return f"<pre>{escape(self.summary())}</pre>"
+
     # copy.copy, copy.deepcopy and sklearn.base.clone must not multiply a budget.
     def __copy__(self):
         return self
 
     def __deepcopy__(self, memo):
         return self
+
+    def _closing_lines(self, entries):
+        spent, units = self._exposure(), units_of(entries)
+        return [
+            *([_MIXED.format(", ".join(units))] if len(units) > 1 else []),
+            "spent: " + self._in_words(*self._filter.total(spent), spent),
+            "left:  " + self._in_words(*self._room(spent), spent.below(self._filter.ceiling)),
+        ]
 
     def _append(self, who, epsilon, delta, cost, note, unit):
         entry = self._entry(who, epsilon, delta, note, unit)
@@ -404,6 +471,12 @@ class SharedBudget:
 
     def _room(self, spent):
         return self._filter.room(spent.below(self._filter.ceiling))
+
+
+_MIXED = (
+    "note:  releases protect different units ({}): what was spent is the loss of people with one "
+    "row, and people with several lose more"
+)
 
 
 class BudgetPart(SharedBudget):

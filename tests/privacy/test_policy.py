@@ -98,7 +98,10 @@ def test_who_may_spend():
     budget = BudgetAccountant(5.0)
     budget.under(policy, spender="map").spend(0.25, who="January")
     budget.under(policy, spender="survey").spend(0.5)
-    assert [entry.who for entry in budget.entries] == ["map: January", "survey"]
+    view = budget.under(policy, spender="map")
+    assert [entry.who for entry in view.entries] == ["map: January", "survey"]
+    assert budget.verify(view.receipt()) == view.verify(budget.receipt()) == 2
+    assert "map: January" in str(view) and "policy" in str(view)
     for other in ("", "intern"):
         with pytest.raises(BudgetError, match="lets only .*'survey'.* spend, got spender="):
             budget.under(policy, spender=other)

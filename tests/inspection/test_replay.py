@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from skdp_bary import BudgetAccountant, DomainScaler, PrivateMeasure
+from skdp_bary import BudgetAccountant, DomainScaler, PrivateMeasure, PrivateWassersteinBarycenter
 from skdp_bary.base import CellTree
 from skdp_bary.inspection import replay_sensitivity
 from skdp_bary.model_selection import PrivateSearchCV
@@ -59,6 +59,16 @@ def test_a_fit_that_fails_on_one_of_two_neighbors_is_a_violation():
     report = replay_sensitivity(measure(), X, np.r_[X, [[np.nan, 0.0]]])
     assert not report.holds
     assert "failed: ValueError: Input X contains NaN" in report.violations[0]
+
+
+def test_a_class_without_rows_asks_the_same_of_the_same_rows():
+    """Its center is NaN in a question, which is not equal to itself."""
+    rows, y = np.random.default_rng(0).random((200, 5)), np.arange(200) % 2
+    clusters = PrivateWassersteinBarycenter(
+        1, method="clusters", classes=[0, 1, 2], bounds=(0, 1), n_hint=200, neighbors="replace_one"
+    )
+    same = {"X": rows, "y": y}
+    assert replay_sensitivity(clusters, same, same).violations == ()
 
 
 def test_a_search_is_refused_since_two_of_them_try_other_candidates():

@@ -60,6 +60,9 @@ class PrivateWassersteinBarycenter(
     The barycenter is the measure on ``n_atoms`` points with the least mean transport cost to all
     distributions. With one distribution it is an optimal quantizer with equal masses.
 
+    A cost joins differences of all features, so those in a small unit outweigh the others: if units
+    differ, scale rows by :class:`~skdp_bary.DomainScaler` with public bounds first.
+
     Parameters
     ----------
     n_atoms : int, default=8

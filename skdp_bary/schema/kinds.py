@@ -19,6 +19,7 @@ from .values import UNREADABLE, each, flag_of, integer_of, moment_of, number_of,
 _EXACT = 2**53
 _UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 _READERS = {str: text_of, int: integer_of, float: number_of, bool: flag_of}
+_NO_FLAG = "are neither true, yes, 1, false, no, 0 nor empty (missing)"
 _MISSING = (
     "has missing values, and its schema allows none. Declare missing=True, or leave out such rows: "
     "frame.dropna()."
@@ -303,7 +304,7 @@ class Boolean(Kind):
     def read(self, values: np.ndarray, what: str) -> np.ndarray:
         """Return the column as float64, NaN where missing."""
         other = "Category(['yes', 'maybe'])"
-        return _floats(self._read_each(values, flag_of, what, "are neither yes nor no", other))
+        return _floats(self._read_each(values, flag_of, what, _NO_FLAG, other))
 
 
 @dataclass(frozen=True)

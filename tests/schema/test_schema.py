@@ -107,7 +107,7 @@ def test_a_value_is_read_as_declared_beside_any_others(kind, value, expected):
         (Number(0, 9), datetime.date(2020, 1, 1), "not numbers"),
         (Number(0, 9, outside="refuse"), 4711, r"outside \[0, 9\]"),
         (Number(1, 9, special=(0,), outside="refuse"), 4711, r"\[1, 9\] and none of \[0\]"),
-        (Boolean(), 4711, "neither yes nor no"),
+        (Boolean(), 4711, r"true, yes, 1, false, no, 0 nor empty \(missing"),
         (Category(["a"], outside="refuse"), "Mallory", "not in its schema"),
         (Category(["a"]), None, "missing"),
         (Category(["4711", "02139"]), 4711, "text, as its schema lists '02139'"),

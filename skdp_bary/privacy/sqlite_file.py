@@ -66,8 +66,8 @@ _LOCKED = "it stayed locked by another process for {:g} seconds"
 _READ_ONLY = "the file, or the folder it is in, is read-only"
 _FULL = "the disk is full"
 _MISSING = (
-    "the file is missing, and BudgetAccountant.create makes one, or its folder is missing or "
-    "read-only"
+    "the file is missing, or its folder is missing or read-only. If there never was a file, "
+    "BudgetAccountant.create makes one"
 )
 DAMAGED = "the file is damaged"
 FOREIGN = "it is not a budget ledger, nor any SQLite database"

@@ -347,8 +347,9 @@ def _kept_in_words(table, names):
     wide = [name for name, c in zip(names, cells, strict=True) if _has_tails(c)]
     if wide and rows < of_tail / _CUT:
         said.append(
-            f"thin tails of {some_of(wide, ', ')}, up to {min(of_tail / rows, 1):.0%} of the rows, "
-            "can be drawn next to the rest, less of them in some tens of steps of a resolution"
+            f"rare values far from the rest of {some_of(wide, ', ')}, up to "
+            f"{min(of_tail / rows, 1):.0%} of the rows, may be drawn near the rest, or the mean be "
+            "far off: a resolution= that makes some tens of steps keeps more of them"
         )
     larger = table.epsilon * _STEP ** np.arange(1, _MOST_STEPS)
     epsilon = next((e for e in larger if _keeps(table, n_columns, e)), None)

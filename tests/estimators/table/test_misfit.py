@@ -109,7 +109,7 @@ def test_quotes_say_which_tails_can_be_lost(kind, told):
     """A tenth of the rows of wide ranges went to the middle, and only a report said so."""
     kinds = {"income": kind, "y": Boolean()} | {f"x{i}": Integer(0, 99) for i in range(4)}
     advice = BudgetAccountant(1.0, 1e-5).quote(PrivateTable(Schema(kinds), "y", n_hint=6000)).advice
-    assert ("thin tails of income, up to 1" in advice) == told == ("would be enough" in advice)
+    assert ("the rest of income, up to 1" in advice) == told == ("would be enough" in advice)
 
 
 def test_what_a_quote_proposes_is_enough():

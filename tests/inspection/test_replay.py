@@ -65,7 +65,13 @@ def test_a_class_without_rows_asks_the_same_of_the_same_rows():
     """Its center is NaN in a question, which is not equal to itself."""
     rows, y = np.random.default_rng(0).random((200, 5)), np.arange(200) % 2
     clusters = PrivateWassersteinBarycenter(
-        1, method="clusters", classes=[0, 1, 2], bounds=(0, 1), n_hint=200, neighbors="replace_one"
+        1,
+        epsilon=10.0,
+        method="clusters",
+        classes=[0, 1, 2],
+        bounds=(0, 1),
+        n_hint=200,
+        neighbors="replace_one",
     )
     same = {"X": rows, "y": y}
     assert replay_sensitivity(clusters, same, same).violations == ()
